@@ -1,0 +1,1 @@
+"""Independent checks of a plan: trusts nothing, recomputes everything."""

@@ -1,0 +1,5 @@
+"""`brokerwise audit`."""
+
+
+def audit() -> None:
+    """Placeholder."""

@@ -1,0 +1,5 @@
+"""`brokerwise ingest`."""
+
+
+def ingest() -> None:
+    """Placeholder."""

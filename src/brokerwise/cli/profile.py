@@ -1,0 +1,5 @@
+"""`brokerwise profile`."""
+
+
+def profile() -> None:
+    """Placeholder."""

@@ -1,0 +1,1 @@
+"""Compiled loops: pure functions on arrays, for planners and Spark tasks alike."""

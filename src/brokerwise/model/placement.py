@@ -1,0 +1,66 @@
+"""Where each pair goes, in runs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.errors import InputError
+from brokerwise.model.interests import Interests
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Placement:
+    """Runs: so many pairs of a topic on a broker, by topic, then in run order.
+
+    The selected pairs of a topic, in order of their subscribers, fill its runs
+    one after the other. So O(topics) numbers say where every pair goes.
+    """
+
+    topic: Int32s
+    broker: Int32s
+    pairs: Int64s
+
+    def __post_init__(self) -> None:
+        if not len(self.topic) == len(self.broker) == len(self.pairs):
+            raise InputError(
+                f"placement: {len(self.topic):,} topics, {len(self.broker):,} brokers "
+                f"and {len(self.pairs):,} counts of pairs do not match"
+            )
+        if len(self.topic) and self.broker.min() < 0:
+            raise InputError(f"placement: found broker {self.broker.min()}")
+        if len(self.topic) and self.pairs.min() < 1:
+            raise InputError("placement: every run has at least one pair")
+        if (np.diff(self.topic) < 0).any():
+            raise InputError("placement: runs go by topic")
+        key = self.topic.astype(np.int64) << 32 | self.broker
+        if len(np.unique(key)) < len(key):
+            raise InputError("placement: a topic has two runs on one broker")
+
+    @property
+    def runs(self) -> int:
+        return len(self.topic)
+
+    def brokers_of(self, selection: Interests) -> Int32s:
+        """The broker of each selected pair, aligned with `selection.topics`."""
+        topics = max(_past(selection.topics), _past(self.topic))
+        served = np.bincount(self.topic, self.pairs, topics).astype(np.int64)
+        selected = np.bincount(selection.topics, minlength=topics)
+        if (served != selected).any():
+            topic = int(np.argmax(served != selected))
+            raise InputError(
+                f"placement: topic {topic} has {selected[topic]:,} selected pairs "
+                f"but runs for {served[topic]:,}"
+            )
+        brokers = np.empty(selection.pairs, np.int32)
+        # A stable sort by topic keeps subscribers in order, as the runs are.
+        order = np.argsort(selection.topics, kind="stable")
+        brokers[order] = np.repeat(self.broker, self.pairs)
+        return brokers
+
+    def __repr__(self) -> str:
+        return f"Placement({self.runs:,} runs, {int(self.pairs.sum()):,} pairs)"
+
+
+def _past(topics: Int32s) -> int:
+    return int(topics.max()) + 1 if len(topics) else 0

@@ -1,0 +1,102 @@
+"""Conversions between what people write and what the model counts.
+
+Inside, everything is whole numbers: messages (or bytes) per workload period.
+This is the one place where Mbit/s, days and dollars become those, and back.
+"""
+
+import re
+from fractions import Fraction
+
+from brokerwise.model.arrays import INT64_MAX
+from brokerwise.model.errors import InputError
+
+BYTES_PER_GIGABYTE = 10**9
+HOURS_PER_MONTH = 730
+SECONDS_PER_HOUR = 3600
+
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
+_NUMBER = re.compile(r"\s*([0-9][0-9,_]*(?:\.[0-9]+)?)\s*([A-Za-z/%]*)\s*")
+
+
+def parse_seconds(text: str, field: str = "duration") -> int:
+    """`10d`, `36h`, `90min`, `45s` or plain seconds; a whole number above zero."""
+    return _whole(text, _SECONDS, field, "10d, 36h, 90min, 45s or whole seconds")
+
+
+def parse_bytes(text: str, field: str = "size") -> int:
+    """`200B`, `1.5kB`, `8MB` or plain bytes; a whole number above zero."""
+    return _whole(text, _BYTES, field, "200B, 1.5kB, 8MB or whole bytes")
+
+
+def parse_capacity(
+    text: str, period_seconds: int, message_bytes: int, field: str = "capacity"
+) -> int:
+    """A broker's capacity in messages per period, from a count or a bandwidth.
+
+    `64Mbit/s` is floor(64e6 / 8 * period / message_bytes).
+    """
+    number, unit = _split(text, field, "a whole number of messages, or 64Mbit/s")
+    if unit in _BITS:
+        capacity = number * _BITS[unit] * period_seconds / (8 * message_bytes)
+    elif unit == "" and number.denominator == 1:
+        capacity = number
+    else:
+        raise InputError(
+            f"{field}: found {text!r}, expected a whole number of messages per "
+            "period, or a bandwidth such as 64Mbit/s"
+        )
+    return checked_count(int(capacity), field, least=1)
+
+
+def parse_share(text: str, field: str = "share") -> float:
+    """`3%` or `0.5 %` as a number from 0 to 1."""
+    number, unit = _split(text, field, "a percentage such as 3%")
+    if unit != "%" or number > 100:
+        raise InputError(
+            f"{field}: found {text!r}, expected a percentage from 0% to 100%"
+        )
+    return float(number / 100)
+
+
+def checked_count(value: int, field: str, least: int = 0) -> int:
+    """The value, if it is a count that fits in 64 bits."""
+    if not least <= value <= INT64_MAX:
+        raise InputError(
+            f"{field}: found {value:,}, expected a whole number "
+            f"from {least:,} to {INT64_MAX:,}"
+        )
+    return value
+
+
+def gigabytes(messages: int, message_bytes: int) -> float:
+    """The volume of so many messages, in GB of 1e9 bytes."""
+    return messages * message_bytes / BYTES_PER_GIGABYTE
+
+
+def megabits_per_second(
+    messages: int, period_seconds: int, message_bytes: int
+) -> float:
+    """The bandwidth of so many messages per period."""
+    return messages * message_bytes * 8 / period_seconds / 1e6
+
+
+def hours(seconds: int) -> float:
+    return seconds / SECONDS_PER_HOUR
+
+
+def _split(text: str, field: str, expected: str) -> tuple[Fraction, str]:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise InputError(f"{field}: found {text!r}, expected {expected}")
+    return Fraction(match[1].replace(",", "").replace("_", "")), match[2]
+
+
+def _whole(text: str, units: dict[str, int], field: str, expected: str) -> int:
+    number, unit = _split(text, field, expected)
+    factor = units.get(unit, 1 if unit == "" else 0)
+    value = number * factor
+    if value < 1 or value.denominator != 1:
+        raise InputError(f"{field}: found {text!r}, expected {expected}")
+    return checked_count(int(value), field, least=1)

@@ -1,0 +1,1 @@
+"""The data-sized work, on Spark."""

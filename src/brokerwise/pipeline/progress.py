@@ -1,0 +1,42 @@
+"""Stages of a job, and how long each took."""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from pyspark import SparkContext
+
+
+class Progress(Protocol):
+    """Told by a job which stage it is in."""
+
+    def stage(self, name: str) -> AbstractContextManager[None]: ...
+
+
+class Stopwatch:
+    """Notes the seconds of each stage; shows nothing."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            elapsed = time.perf_counter() - start
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + elapsed, 3)
+
+
+def task_counts(context: SparkContext) -> tuple[int, int]:
+    """Tasks done, and all tasks, of the Spark stages that run now."""
+    tracker = context.statusTracker()
+    done = total = 0
+    for stage in tracker.getActiveStageIds():
+        info = tracker.getStageInfo(stage)
+        if info is not None:
+            done += info.numCompletedTasks
+            total += info.numTasks
+    return done, total

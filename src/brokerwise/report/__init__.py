@@ -1,0 +1,1 @@
+"""One-file HTML reports and their plots."""

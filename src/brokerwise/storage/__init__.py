@@ -1,0 +1,1 @@
+"""Workload and plan directories through pyarrow; no JVM."""

@@ -1,0 +1,321 @@
+"""A plan directory of kind provision or fill: read it, write it, its digest."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.errors import InputError
+from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.interests import Interests
+from brokerwise.model.placement import Placement
+from brokerwise.model.plan import Brokers, Plan, Status
+from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
+from brokerwise.storage.output import Output
+from brokerwise.storage.place import Place
+from brokerwise.storage.subscribers import (
+    COMPRESSION,
+    LISTS,
+    blocks_per_part,
+    list_array,
+    lists_of,
+    open_parquet,
+    parquet_writer,
+)
+
+HEADER = "plan.json"
+FORMAT = 1
+PLACEMENT = pa.schema(
+    [
+        ("subscriber", pa.int64()),
+        ("topics", LISTS),
+        ("brokers", LISTS),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class PlanHeader:
+    """What `plan.json` says; `digest` is over everything that runs later."""
+
+    kind: str
+    status: str
+    objective: float
+    bound: float
+    gap: float
+    algorithm: str
+    seed: int
+    threshold: int | None
+    fleet: Mapping[str, Any]
+    workload: Mapping[str, str]
+    figures: Mapping[str, float]
+    options: Mapping[str, Any]
+    seconds: Mapping[str, float]
+    digests: Mapping[str, str]
+    files: Mapping[str, list[str]]
+    format: int = FORMAT
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            object.__setattr__(self, "digest", self.content_digest())
+
+    def content_digest(self) -> str:
+        return json_digest(
+            [self.kind, self.threshold, self.workload["digest"], dict(self.digests)]
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementBlock:
+    """Where the pairs of up to 65,536 subscribers go; the first has id `first`."""
+
+    first: int
+    offsets: Int64s
+    topics: Int32s
+    brokers: Int32s
+
+    def digest(self) -> bytes:
+        return block_digest(np.diff(self.offsets), self.topics, self.brokers)
+
+
+def write_plan(
+    plan: Plan,
+    place: Place,
+    *,
+    workload: Place,
+    workload_digest: str,
+    force: bool = False,
+) -> PlanHeader:
+    """Write a plan from memory; it appears when it is complete."""
+    output = Output.begin(place, HEADER, force=force)
+    try:
+        (output.root / "placement").make()
+        blocks = list(_placement_blocks(plan))
+        per_part = blocks_per_part(plan.selection.subscribers, plan.selection.pairs)
+        parts: dict[str, list[bytes]] = {}
+        for number, start in enumerate(range(0, len(blocks), per_part)):
+            name = output.part(number)
+            parts[name] = write_placement_part(
+                output.root, name, blocks[start : start + per_part]
+            )
+        header = finish_plan_header(output, plan, parts, workload, workload_digest)
+        output.commit(header.as_json())
+    except BaseException:
+        output.abort()
+        raise
+    return header
+
+
+def finish_plan_header(
+    output: Output,
+    plan: Plan,
+    parts: Mapping[str, list[bytes]],
+    workload: Place,
+    workload_digest: str,
+) -> PlanHeader:
+    """Write the small tables of an output whose placement is written, and sum up."""
+    brokers = _brokers_table(plan)
+    assignment = _assignment_table(plan.placement)
+    _write_table(output.root / "brokers.parquet", brokers)
+    _write_table(output.root / "assignment.parquet", assignment)
+    return PlanHeader(
+        kind=plan.kind,
+        status=plan.status.value,
+        objective=plan.objective,
+        bound=plan.bound,
+        gap=plan.gap,
+        algorithm=plan.algorithm,
+        seed=plan.seed,
+        threshold=plan.threshold,
+        fleet=asdict(plan.fleet),
+        workload={"path": workload.absolute().uri, "digest": workload_digest},
+        figures={
+            "brokers": len(plan.brokers),
+            "load": plan.load,
+            "pairs": int(plan.placement.pairs.sum()),
+            **plan.figures,
+        },
+        options=plan.options,
+        seconds=plan.seconds,
+        digests={
+            "brokers": small_table_digest(brokers),
+            "assignment": small_table_digest(assignment),
+            "placement": table_digest(d for part in parts.values() for d in part),
+        },
+        files={"placement": list(parts)},
+    )
+
+
+def read_plan_header(place: Place) -> PlanHeader:
+    if not (place / HEADER).exists():
+        raise InputError(f"{place.uri} is not a plan directory: it has no {HEADER}")
+    try:
+        content = json.loads((place / HEADER).read())
+    except ValueError as cause:
+        raise InputError(f"{place.uri}/{HEADER} is not JSON: {cause}") from cause
+    if content.get("format") != FORMAT:
+        raise InputError(
+            f"{place.uri}/{HEADER}: found format {content.get('format')}, "
+            f"expected {FORMAT}"
+        )
+    try:
+        return PlanHeader(**content)
+    except TypeError as cause:
+        raise InputError(f"{place.uri}/{HEADER}: {cause}") from cause
+
+
+def read_plan(place: Place) -> Plan:
+    """The whole plan in memory."""
+    header = read_plan_header(place)
+    fleet = read_fleet(header)
+    brokers = read_small_table(place / "brokers.parquet")
+    names = [t.name for t in fleet]
+    assignment = read_small_table(place / "assignment.parquet")
+    return Plan(
+        kind=header.kind,
+        algorithm=header.algorithm,
+        status=Status(header.status),
+        objective=header.objective,
+        bound=header.bound,
+        fleet=fleet,
+        brokers=Brokers(
+            np.array([names.index(t) for t in brokers["type"].to_pylist()], np.int32),
+            brokers["capacity"].to_numpy(),
+            brokers["load"].to_numpy(),
+        ),
+        selection=_read_selection(place, header),
+        placement=Placement(
+            assignment["topic"].to_numpy(),
+            assignment["broker"].to_numpy(),
+            assignment["pairs"].to_numpy(),
+        ),
+        threshold=header.threshold,
+        figures=header.figures,
+        options=header.options,
+        seed=header.seed,
+        seconds=header.seconds,
+    )
+
+
+def read_fleet(header: PlanHeader) -> Fleet:
+    types = tuple(BrokerType(**t) for t in header.fleet["broker_types"])
+    return Fleet(types, header.fleet["gigabyte_usd"])
+
+
+def write_placement_part(
+    root: Place, name: str, blocks: Iterable[PlacementBlock]
+) -> list[bytes]:
+    """Write `placement/name`, a row group for each block; returns their digests."""
+    digests = []
+    with parquet_writer(root / "placement" / name, PLACEMENT) as writer:
+        for block in blocks:
+            writer.write_table(_placement_table(block), row_group_size=BLOCK)
+            digests.append(block.digest())
+    return digests
+
+
+def read_placement_part(root: Place, name: str) -> Iterator[PlacementBlock]:
+    """The blocks of a part of the placement, one in memory at a time."""
+    with open_parquet(root / "placement" / name) as parquet:
+        for group in range(parquet.num_row_groups):
+            table = parquet.read_row_group(group)
+            offsets, topics = lists_of(table["topics"])
+            _, brokers = lists_of(table["brokers"])
+            first = int(table["subscriber"][0].as_py())
+            yield PlacementBlock(first, offsets, topics, brokers)
+
+
+def small_table_digest(table: pa.Table) -> str:
+    """The digest of a table that fits in memory, column by column."""
+    columns = []
+    for column in table.columns:
+        values = column.combine_chunks()
+        if pa.types.is_string(values.type):
+            columns.append(json_digest(values.to_pylist()))
+        else:
+            columns.append(block_digest(values.to_numpy()).hex())
+    return json_digest([table.column_names, columns])
+
+
+def read_small_table(place: Place) -> pa.Table:
+    if not place.exists():
+        raise InputError(f"{place.uri} is missing: the plan is not complete")
+    filesystem, path = place.open()
+    return pq.read_table(path, filesystem=filesystem)
+
+
+def _placement_blocks(plan: Plan) -> Iterator[PlacementBlock]:
+    brokers = plan.placement.brokers_of(plan.selection)
+    offsets = plan.selection.offsets
+    for start in range(0, plan.selection.subscribers, BLOCK):
+        ends = offsets[start : start + BLOCK + 1]
+        pairs = slice(ends[0], ends[-1])
+        yield PlacementBlock(
+            start, ends - ends[0], plan.selection.topics[pairs], brokers[pairs]
+        )
+
+
+def _placement_table(block: PlacementBlock) -> pa.Table:
+    last = block.first + len(block.offsets) - 1
+    return pa.table(
+        {
+            "subscriber": np.arange(block.first, last, dtype=np.int64),
+            "topics": list_array(block.offsets, block.topics),
+            "brokers": list_array(block.offsets, block.brokers),
+        },
+        schema=PLACEMENT,
+    )
+
+
+def _read_selection(place: Place, header: PlanHeader) -> Interests:
+    blocks = [
+        block
+        for name in header.files["placement"]
+        for block in read_placement_part(place, name)
+    ]
+    lengths = [np.diff(b.offsets) for b in blocks]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([[], *lengths]))])
+    topics = np.concatenate([np.zeros(0, np.int32), *(b.topics for b in blocks)])
+    return Interests(offsets.astype(np.int64), topics)
+
+
+def _brokers_table(plan: Plan) -> pa.Table:
+    count = len(plan.brokers)
+    placement = plan.placement
+    names = [t.name for t in plan.fleet]
+    pairs = np.zeros(count, np.int64)
+    np.add.at(pairs, placement.broker, placement.pairs)
+    return pa.table(
+        {
+            "broker": np.arange(count, dtype=np.int32),
+            "type": pa.array([names[t] for t in plan.brokers.type], pa.string()),
+            "capacity": plan.brokers.capacity,
+            "load": plan.brokers.load,
+            "topics": np.bincount(placement.broker, minlength=count),
+            "pairs": pairs,
+        }
+    )
+
+
+def _assignment_table(placement: Placement) -> pa.Table:
+    return pa.table(
+        {
+            "topic": placement.topic,
+            "broker": placement.broker,
+            "pairs": placement.pairs,
+        }
+    )
+
+
+def _write_table(place: Place, table: pa.Table) -> None:
+    filesystem, path = place.open()
+    pq.write_table(table, path, filesystem=filesystem, compression=COMPRESSION)

@@ -1,0 +1,272 @@
+"""A workload directory: read it, write it, and what its header says."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerwise.model.arrays import Int64s
+from brokerwise.model.errors import DigestMismatchError, InputError
+from brokerwise.model.interests import Interests
+from brokerwise.model.names import Names
+from brokerwise.model.workload import Workload
+from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
+from brokerwise.storage.output import Output
+from brokerwise.storage.place import Place
+from brokerwise.storage.subscribers import (
+    COMPRESSION,
+    Block,
+    PartDigests,
+    blocks_per_part,
+    part_digests,
+    read_part,
+    write_part,
+)
+
+HEADER = "workload.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class WorkloadHeader:
+    """What `workload.json` says. `files` names every file that belongs to it."""
+
+    topics: int
+    subscribers: int
+    pairs: int
+    period_seconds: int
+    message_bytes: int
+    digests: Mapping[str, str]
+    files: Mapping[str, list[str]]
+    made_from: Mapping[str, Any] = field(default_factory=dict)
+    format: int = FORMAT
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            object.__setattr__(self, "digest", self.content_digest())
+
+    def content_digest(self) -> str:
+        """The digest of everything that a plan depends on."""
+        content = [self.period_seconds, self.message_bytes, dict(self.digests)]
+        return json_digest(content)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_header(place: Place) -> WorkloadHeader:
+    """The header of the workload at `place`."""
+    if not (place / HEADER).exists():
+        raise InputError(
+            f"{place.uri} is not a workload directory: it has no {HEADER}",
+            hint="Make one with: brokerwise ingest --pairs ... --rates ... --out DIR",
+        )
+    try:
+        content = json.loads((place / HEADER).read())
+    except ValueError as cause:
+        raise InputError(f"{place.uri}/{HEADER} is not JSON: {cause}") from cause
+    if content.get("format") != FORMAT:
+        raise InputError(
+            f"{place.uri}/{HEADER}: found format {content.get('format')}, "
+            f"expected {FORMAT}"
+        )
+    try:
+        return WorkloadHeader(**content)
+    except TypeError as cause:
+        raise InputError(f"{place.uri}/{HEADER}: {cause}") from cause
+
+
+def read_workload(place: Place, *, verify: bool = False) -> Workload:
+    """The whole workload in memory; with `verify`, its digest is recomputed."""
+    header = read_header(place)
+    if verify:
+        verify_digest(place, header)
+    rates, topic_names = read_topics(place, header)
+    blocks = [b for name in header.files["interests"] for b in read_part(place, name)]
+    lengths = [np.diff(b.offsets) for b in blocks]
+    offsets = np.zeros(header.subscribers + 1, np.int64)
+    np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]), out=offsets[1:])
+    return Workload(
+        rates,
+        Interests(offsets, _joined([b.topics for b in blocks], np.int32)),
+        topic_names,
+        _joined_names([b.names for b in blocks]),
+        header.period_seconds,
+        header.message_bytes,
+        *(_optional([getattr(b, f) for b in blocks]) for f in ("thresholds", "places")),
+    )
+
+
+def read_topics(place: Place, header: WorkloadHeader) -> tuple[Int64s, Names]:
+    """The rates and names of all topics, in order of their ids."""
+    tables = []
+    for name in header.files["topics"]:
+        filesystem, path = (place / "topics" / name).open()
+        tables.append(pq.read_table(path, filesystem=filesystem))
+    table = pa.concat_tables(tables)
+    return table["rate"].to_numpy(), Names.from_arrow(table["name"].combine_chunks())
+
+
+def write_workload(
+    workload: Workload,
+    place: Place,
+    *,
+    force: bool = False,
+    made_from: Mapping[str, Any] | None = None,
+) -> WorkloadHeader:
+    """Write a workload from memory; it appears when it is complete."""
+    output = Output.begin(place, HEADER, force=force)
+    try:
+        prepare(output)
+        per_part = blocks_per_part(workload.subscribers, workload.pairs)
+        blocks = list(_blocks(workload))
+        parts: dict[str, PartDigests] = {}
+        for number, start in enumerate(range(0, len(blocks), per_part)):
+            name = output.part(number)
+            parts[name] = write_part(
+                output.root, name, blocks[start : start + per_part]
+            )
+        header = finish_header(
+            output,
+            rates=workload.rates,
+            topic_names=workload.topic_names,
+            parts=parts,
+            subscribers=workload.subscribers,
+            pairs=workload.pairs,
+            period_seconds=workload.period_seconds,
+            message_bytes=workload.message_bytes,
+            made_from=made_from or {},
+        )
+        output.commit(header.as_json())
+    except BaseException:
+        output.abort()
+        raise
+    return header
+
+
+def prepare(output: Output) -> None:
+    """Make the directories of a workload under construction."""
+    for table in ("topics", "interests", "subscribers", "rejected"):
+        (output.root / table).make()
+
+
+def finish_header(
+    output: Output,
+    *,
+    rates: Int64s,
+    topic_names: Names,
+    parts: Mapping[str, PartDigests],
+    rejected: list[str] | None = None,
+    **facts: Any,
+) -> WorkloadHeader:
+    """Write the topics of an output whose parts are written, and sum it all up."""
+    name = output.part(0)
+    topics = write_topics(output.root, name, rates, topic_names)
+    interests = [d for part in parts.values() for d in part.interests]
+    subscribers = [d for part in parts.values() for d in part.subscribers]
+    return WorkloadHeader(
+        topics=len(rates),
+        digests={
+            "topics": topics,
+            "interests": table_digest(interests),
+            "subscribers": table_digest(subscribers),
+        },
+        files={
+            "topics": [name],
+            "interests": list(parts),
+            "subscribers": list(parts),
+            "rejected": rejected or [],
+        },
+        **facts,
+    )
+
+
+def write_topics(root: Place, name: str, rates: Int64s, names: Names) -> str:
+    """Write the topics table; returns its digest."""
+    table = pa.table(
+        {
+            "topic": np.arange(len(rates), dtype=np.int32),
+            "name": names.to_arrow(),
+            "rate": rates,
+        }
+    )
+    filesystem, path = (root / "topics" / name).open()
+    pq.write_table(
+        table,
+        path,
+        filesystem=filesystem,
+        compression=COMPRESSION,
+        row_group_size=BLOCK,
+        use_dictionary=False,
+    )
+    return topics_digest(rates, names)
+
+
+def topics_digest(rates: Int64s, names: Names) -> str:
+    blocks = []
+    for start in range(0, len(rates), BLOCK):
+        part = Names(names.data, names.offsets[start : start + BLOCK + 1])
+        blocks.append(block_digest(rates[start : start + BLOCK], part))
+    return table_digest(blocks)
+
+
+def verify_digest(place: Place, header: WorkloadHeader) -> None:
+    """Recompute a workload's digest from its files; refuse if it differs."""
+    parts = [part_digests(place, name) for name in header.files["interests"]]
+    verify_digests(place, header, parts)
+
+
+def verify_digests(
+    place: Place, header: WorkloadHeader, parts: list[PartDigests]
+) -> None:
+    """Refuse a workload whose topics, or parts with these digests, have changed."""
+    found = {
+        "topics": topics_digest(*read_topics(place, header)),
+        "interests": table_digest(d for part in parts for d in part.interests),
+        "subscribers": table_digest(d for part in parts for d in part.subscribers),
+    }
+    for table, digest in found.items():
+        if digest != header.digests[table]:
+            raise DigestMismatchError(
+                f"{place.uri}/{table}", digest, header.digests[table]
+            )
+    if header.content_digest() != header.digest:
+        raise DigestMismatchError(
+            f"{place.uri}/{HEADER}", header.content_digest(), header.digest
+        )
+
+
+def _blocks(workload: Workload) -> Iterator[Block]:
+    interests, names = workload.interests, workload.subscriber_names
+    for start in range(0, workload.subscribers, BLOCK):
+        end = min(start + BLOCK, workload.subscribers)
+        offsets = interests.offsets[start : end + 1]
+        yield Block(
+            start,
+            Names(names.data, names.offsets[start : end + 1]).compact(),
+            offsets - offsets[0],
+            interests.topics[offsets[0] : offsets[-1]],
+            None if workload.thresholds is None else workload.thresholds[start:end],
+            None if workload.places is None else workload.places[start:end],
+        )
+
+
+def _joined(arrays: list[Any], dtype: type) -> Any:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+
+
+def _joined_names(names: list[Names]) -> Names:
+    if not names:
+        return Names.of([])
+    return Names.from_arrow(
+        pa.concat_arrays([n.to_arrow().cast(pa.large_string()) for n in names])
+    )
+
+
+def _optional(arrays: list[Any]) -> Any:
+    return np.concatenate(arrays) if arrays and arrays[0] is not None else None
