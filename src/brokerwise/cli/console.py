@@ -79,11 +79,14 @@ class LiveProgress:
         """A Spark session, its start shown as a stage; one that runs is shared."""
         from pyspark.sql import SparkSession
 
-        from brokerwise.pipeline.session import start_session, stop_session
+        from brokerwise.pipeline.session import start_session
 
         running = SparkSession.getActiveSession()
-        with self.stage("session"):
-            session = running or start_session(master, conf)
+        if running is None:
+            with self.stage("session"):
+                session = start_session(master, conf)
+        else:
+            session, self.seconds["session"] = running, 0.0
         self._context = session.sparkContext
         try:
             yield session
@@ -94,7 +97,7 @@ class LiveProgress:
         finally:
             self._context = None
             if running is None:
-                stop_session()
+                session.stop()
 
     @contextmanager
     def _bar(self, name: str) -> Iterator[None]:

@@ -1,13 +1,16 @@
 """The program `brokerwise`."""
 
+import logging
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib.metadata import version as installed_version
+from typing import Annotated
 
 import typer
 
 from brokerwise.cli.audit import audit
-from brokerwise.cli.console import print_error
+from brokerwise.cli.console import print_error, print_result
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
 from brokerwise.cli.profile import profile
@@ -31,40 +34,53 @@ app.command()(profile)
 app.command()(audit)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print_result(f"brokerwise {installed_version('brokerwise')}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
-    debug: bool = typer.Option(False, "--debug", help="Show tracebacks."),
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error came from.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
+    ] = False,
 ) -> None:
-    pass
+    """Plans, runs and rebalances publish/subscribe fleets."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns its exit code."""
     debug = "--debug" in arguments
+    if not debug:  # py4j logs every connection that Ctrl-C breaks
+        logging.getLogger().setLevel(logging.CRITICAL)
     try:
-        return app(list(arguments), standalone_mode=False) or 0
+        code = app(list(arguments), standalone_mode=False) or 0
+        if code == EXIT_INTERRUPTED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
+        return code
     except BrokerwiseError as error:
         print_error(error)
         _trace(debug)
         return EXIT_BAD_INPUT if isinstance(error, InputError) else EXIT_FAILURE
-    except typer.Exit as stop:
-        return stop.exit_code
     except typer.TyperException as error:
-        print_error(
-            BrokerwiseError(error.format_message(), hint=f"Try: {_help(arguments)}")
-        )
-        return EXIT_BAD_INPUT
+        return _explain_usage(error, arguments)
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("interrupted; nothing was written\n")
         return EXIT_INTERRUPTED
     except Exception as error:
         first = str(error).splitlines()[0] if str(error) else ""
-        print_error(
-            BrokerwiseError(
-                f"{type(error).__name__}: {first}",
-                hint="" if debug else "Run again with --debug to see where.",
-            )
-        )
+        hint = "" if debug else "Run brokerwise --debug ... to see where."
+        print_error(BrokerwiseError(f"{type(error).__name__}: {first}", hint=hint))
         _trace(debug)
         return EXIT_FAILURE
 
@@ -73,11 +89,26 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def _help(arguments: Sequence[str]) -> str:
-    command = [a for a in arguments[:1] if not a.startswith("-")]
-    return " ".join(["brokerwise", *command, "--help"])
+def _explain_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
+    """Say what is wrong with the words of a call; help was asked for by none."""
+    text = error.format_message()
+    if text.startswith("Usage:"):
+        sys.stderr.write(text + "\n")
+        return EXIT_BAD_INPUT
+    known = {
+        c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands
+    }
+    known |= {group.name for group in app.registered_groups}
+    command = [a for a in arguments[:1] if a in known]
+    help_ = " ".join(["brokerwise", *command, "--help"])
+    print_error(BrokerwiseError(text, hint=f"Try: {help_}"))
+    return EXIT_BAD_INPUT
 
 
 def _trace(debug: bool) -> None:
     if debug:
         traceback.print_exc()
+
+
+if __name__ == "__main__":
+    main()

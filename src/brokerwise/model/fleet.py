@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import isfinite
 
 from brokerwise.model.errors import InputError
-from brokerwise.model.units import checked_count
+from brokerwise.model.units import checked_count, checked_price
 
 
 @dataclass(frozen=True)
@@ -20,14 +19,14 @@ class BrokerType:
     def __post_init__(self) -> None:
         if not self.name:
             raise InputError("broker type: found an empty name")
-        checked_count(self.capacity, f"capacity of broker type {self.name!r}", least=1)
+        of = f"of broker type {self.name!r}"
+        capacity = checked_count(self.capacity, f"capacity {of}", least=1)
+        hour_usd = checked_price(self.hour_usd, f"hourly price {of}")
+        object.__setattr__(self, "capacity", capacity)
+        object.__setattr__(self, "hour_usd", hour_usd)
         if self.count is not None:
-            checked_count(self.count, f"count of broker type {self.name!r}", least=1)
-        if not (isfinite(self.hour_usd) and self.hour_usd >= 0):
-            raise InputError(
-                f"price of broker type {self.name!r}: found {self.hour_usd}, "
-                "expected zero or more dollars per hour"
-            )
+            count = checked_count(self.count, f"count {of}", least=1)
+            object.__setattr__(self, "count", count)
 
 
 @dataclass(frozen=True)
@@ -38,17 +37,15 @@ class Fleet:
     gigabyte_usd: float = 0.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "broker_types", tuple(self.broker_types))
         if not self.broker_types:
             raise InputError("fleet: found no broker type, expected at least one")
         names = [t.name for t in self.broker_types]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"fleet: broker type {name!r} is there twice")
-        if not (isfinite(self.gigabyte_usd) and self.gigabyte_usd >= 0):
-            raise InputError(
-                f"price of a gigabyte: found {self.gigabyte_usd}, "
-                "expected zero or more dollars"
-            )
+        gigabyte_usd = checked_price(self.gigabyte_usd, "price of a gigabyte")
+        object.__setattr__(self, "gigabyte_usd", gigabyte_usd)
 
     @classmethod
     def of(cls, count: int, capacity: int) -> "Fleet":

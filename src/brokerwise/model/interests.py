@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, freeze_arrays
 from brokerwise.model.errors import InputError
 
 
@@ -19,18 +19,18 @@ class Interests:
     topics: Int32s
 
     def __post_init__(self) -> None:
+        freeze_arrays(self, "interests", offsets=np.int64, topics=np.int32)
         offsets, topics = self.offsets, self.topics
         if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(topics):
             raise InputError(
                 f"interests: offsets must run from 0 to {len(topics):,}, "
                 f"the number of pairs"
             )
-        lengths = np.diff(offsets)
-        if len(lengths) and lengths.min() < 0:
+        if (offsets[1:] < offsets[:-1]).any():
             raise InputError("interests: offsets must not decrease")
         if len(topics) and topics.min() < 0:
             raise InputError(f"interests: found topic {topics.min()}, expected >= 0")
-        rising = np.diff(topics) > 0
+        rising = topics[1:] > topics[:-1]
         starts = offsets[1:-1]
         rising[starts[(starts > 0) & (starts < len(topics))] - 1] = True
         if not rising.all():
@@ -51,6 +51,8 @@ class Interests:
 
     def of(self, subscriber: int) -> Int32s:
         """One subscriber's topics."""
+        if not 0 <= subscriber < self.subscribers:
+            raise IndexError(subscriber)
         return self.topics[self.offsets[subscriber] : self.offsets[subscriber + 1]]
 
     def owners(self) -> Int64s:

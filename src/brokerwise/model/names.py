@@ -6,8 +6,9 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from brokerwise.model.arrays import Bytes, Int64s
+from brokerwise.model.arrays import Bytes, Int64s, freeze_arrays
 from brokerwise.model.errors import InputError
 
 MAX_NAME_BYTES = 1024
@@ -24,15 +25,25 @@ class Names:
     offsets: Int64s
 
     def __post_init__(self) -> None:
-        if len(self.offsets) == 0 or self.offsets[-1] > len(self.data):
+        freeze_arrays(self, "names", data=np.uint8, offsets=np.int64)
+        offsets, data = self.offsets, self.data
+        if (
+            len(offsets) == 0
+            or offsets[0] < 0
+            or offsets[-1] > len(data)
+            or (offsets[1:] < offsets[:-1]).any()
+        ):
             raise InputError(
-                f"names: {len(self.offsets)} offsets do not fit "
-                f"{len(self.data)} bytes of text"
+                f"names: {len(offsets):,} offsets must rise within the "
+                f"{len(data):,} bytes of text"
             )
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "Names":
-        encoded = [name.encode() for name in names]
+        try:
+            encoded = [name.encode() for name in names]
+        except UnicodeEncodeError as cause:
+            raise InputError(f"name {cause.object!r}: not valid Unicode") from cause
         lengths = np.fromiter((len(e) for e in encoded), np.int64, len(encoded))
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -40,12 +51,20 @@ class Names:
 
     @classmethod
     def numbered(cls, count: int) -> "Names":
-        """The names "0", "1", ..."""
-        return cls.of(map(str, range(count)))
+        """The numbers from 0, with as many digits each as the last one needs, so
+        that they are in order as names too."""
+        digits = pa.array(np.arange(count)).cast(pa.string())
+        width = len(str(max(count - 1, 0)))
+        return cls.from_arrow(pc.utf8_lpad(digits, width, "0"))
 
     @classmethod
-    def from_arrow(cls, array: pa.Array) -> "Names":
+    def from_arrow(cls, array: pa.Array | pa.ChunkedArray) -> "Names":
+        """The names of a column of text, or of numbers as text; none may be null."""
+        if array.null_count:
+            raise InputError(f"names: found {array.null_count:,} nulls, expected none")
         array = array.cast(pa.large_string())
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
         _, offsets, data = array.buffers()
         if len(array) == 0 or data is None:
             return cls(np.zeros(0, np.uint8), np.zeros(len(array) + 1, np.int64))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, freeze_arrays
 from brokerwise.model.errors import InputError
 from brokerwise.model.interests import Interests
 
@@ -22,16 +22,22 @@ class Placement:
     pairs: Int64s
 
     def __post_init__(self) -> None:
+        freeze_arrays(
+            self, "placement", topic=np.int32, broker=np.int32, pairs=np.int64
+        )
         if not len(self.topic) == len(self.broker) == len(self.pairs):
             raise InputError(
                 f"placement: {len(self.topic):,} topics, {len(self.broker):,} brokers "
                 f"and {len(self.pairs):,} counts of pairs do not match"
             )
-        if len(self.topic) and self.broker.min() < 0:
-            raise InputError(f"placement: found broker {self.broker.min()}")
-        if len(self.topic) and self.pairs.min() < 1:
-            raise InputError("placement: every run has at least one pair")
-        if (np.diff(self.topic) < 0).any():
+        for field, least in (("topic", 0), ("broker", 0), ("pairs", 1)):
+            values = getattr(self, field)
+            if len(values) and values.min() < least:
+                raise InputError(
+                    f"{field} of placement: found {values.min()}, "
+                    f"expected {least} or more"
+                )
+        if (self.topic[1:] < self.topic[:-1]).any():
             raise InputError("placement: runs go by topic")
         key = self.topic.astype(np.int64) << 32 | self.broker
         if len(np.unique(key)) < len(key):

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, freeze_arrays
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
+from brokerwise.model.units import checked_count
 
 
 class Status(StrEnum):
@@ -29,6 +31,7 @@ class Brokers:
     load: Int64s
 
     def __post_init__(self) -> None:
+        freeze_arrays(self, "brokers", type=np.int32, capacity=np.int64, load=np.int64)
         if not len(self.type) == len(self.capacity) == len(self.load):
             raise InputError("brokers: type, capacity and load differ in length")
 
@@ -40,15 +43,16 @@ class Brokers:
 class Plan:
     """A plan of kind `provision` or `fill`: which pairs are served, and where.
 
-    `bound` is proven: no plan has a better objective. `figures` are the kind's own
+    `bound` is proven: no plan has a better objective. Both are None if and only if
+    the problem is infeasible: there is no plan then. `figures` are the kind's own
     results (cost, delivered, ...); `options` and `seed` are enough to repeat it.
     """
 
     kind: str
     algorithm: str
     status: Status
-    objective: float
-    bound: float
+    objective: float | None
+    bound: float | None
     fleet: Fleet
     brokers: Brokers
     selection: Interests
@@ -59,9 +63,29 @@ class Plan:
     seed: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("objective", "bound"):
+            object.__setattr__(self, name, self._checked(name))
+        if self.threshold is not None:
+            threshold = checked_count(self.threshold, "threshold")
+            object.__setattr__(self, "threshold", threshold)
+        types, used = self.brokers.type, self.placement.broker
+        _check_below("type of broker", types, len(self.fleet.broker_types))
+        _check_below("broker of placement", used, len(self.brokers))
+
+    def _checked(self, name: str) -> float | None:
+        value: float | None = getattr(self, name)
+        infeasible = self.status is Status.INFEASIBLE
+        if (value is None) != infeasible or not (value is None or isfinite(value)):
+            raise InputError(
+                f"{name} of a plan that is {self.status}: found {value}, "
+                f"expected {'none' if infeasible else 'a number'}"
+            )
+        return value if value is None else float(value)
+
     @property
-    def gap(self) -> float:
-        """|objective - bound| / |objective|; 0 for 0/0."""
+    def gap(self) -> float | None:
+        """|objective - bound| / |objective|; 0 for 0/0, None without a plan."""
         return gap(self.objective, self.bound)
 
     @property
@@ -71,14 +95,32 @@ class Plan:
     def __repr__(self) -> str:
         return (
             f"Plan({self.kind} by {self.algorithm}: {self.status}, "
-            f"objective {self.objective:,.6g}, bound {self.bound:,.6g}, "
-            f"gap {self.gap:.2%}, {len(self.brokers):,} brokers, "
+            f"{self._found()}{len(self.brokers):,} brokers, "
             f"{self.selection.pairs:,} pairs)"
         )
 
+    def _found(self) -> str:
+        if self.objective is None or self.bound is None:
+            return ""
+        return (
+            f"objective {self.objective:,.6g}, bound {self.bound:,.6g}, "
+            f"gap {self.gap:.2%}, "
+        )
 
-def gap(objective: float, bound: float) -> float:
-    """How far an objective may be from the best possible, as a share of itself."""
+
+def gap(objective: float | None, bound: float | None) -> float | None:
+    """How far an objective may be from the best possible, as a share of itself.
+
+    Infinite for an objective of zero below a bound that is not; None without both.
+    """
+    if objective is None or bound is None:
+        return None
     if objective == bound:
         return 0.0
-    return abs(objective - bound) / abs(objective) if objective else float("inf")
+    return abs(objective - bound) / abs(objective) if objective else inf
+
+
+def _check_below(what: str, values: Int32s, limit: int) -> None:
+    if len(values) and (values.min() < 0 or values.max() >= limit):
+        wrong = values.min() if values.min() < 0 else values.max()
+        raise InputError(f"{what}: found {wrong}, expected from 0 to {limit - 1}")

@@ -6,6 +6,9 @@ This is the one place where Mbit/s, days and dollars become those, and back.
 
 import re
 from fractions import Fraction
+from math import isfinite
+
+import numpy as np
 
 from brokerwise.model.arrays import INT64_MAX
 from brokerwise.model.errors import InputError
@@ -17,7 +20,10 @@ SECONDS_PER_HOUR = 3600
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
-_NUMBER = re.compile(r"\s*([0-9][0-9,_]*(?:\.[0-9]+)?)\s*([A-Za-z/%]*)\s*")
+# Commas and underscores only between thousands: 1,5kB is refused, not read as 15 kB.
+_NUMBER = re.compile(
+    r"\s*((?:[0-9]{1,3}(?:[,_][0-9]{3})+|[0-9]+)(?:\.[0-9]+)?)\s*([A-Za-z/%]*)\s*"
+)
 
 
 def parse_seconds(text: str, field: str = "duration") -> int:
@@ -61,25 +67,36 @@ def parse_share(text: str, field: str = "share") -> float:
 
 
 def checked_count(value: int, field: str, least: int = 0) -> int:
-    """The value, if it is a count that fits in 64 bits."""
-    if not least <= value <= INT64_MAX:
+    """The value as a plain int, if it is a count that fits in 64 bits."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not (whole and least <= value <= INT64_MAX):
+        plain = value.item() if isinstance(value, np.generic) else value
+        found = f"{plain:,}" if whole else repr(plain)
         raise InputError(
-            f"{field}: found {value:,}, expected a whole number "
+            f"{field}: found {found}, expected a whole number "
             f"from {least:,} to {INT64_MAX:,}"
         )
-    return value
+    return int(value)
+
+
+def checked_price(value: float, field: str) -> float:
+    """The value as a plain float, if it is a price in dollars."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and isfinite(value) and value >= 0):
+        raise InputError(f"{field}: found {value!r}, expected zero or more dollars")
+    return float(value)
 
 
 def gigabytes(messages: int, message_bytes: int) -> float:
     """The volume of so many messages, in GB of 1e9 bytes."""
-    return messages * message_bytes / BYTES_PER_GIGABYTE
+    return int(messages) * int(message_bytes) / BYTES_PER_GIGABYTE
 
 
 def megabits_per_second(
     messages: int, period_seconds: int, message_bytes: int
 ) -> float:
     """The bandwidth of so many messages per period."""
-    return messages * message_bytes * 8 / period_seconds / 1e6
+    return int(messages) * int(message_bytes) * 8 / (int(period_seconds) * 10**6)
 
 
 def hours(seconds: int) -> float:
@@ -95,8 +112,7 @@ def _split(text: str, field: str, expected: str) -> tuple[Fraction, str]:
 
 def _whole(text: str, units: dict[str, int], field: str, expected: str) -> int:
     number, unit = _split(text, field, expected)
-    factor = units.get(unit, 1 if unit == "" else 0)
-    value = number * factor
+    value = number * {"": 1, **units}.get(unit, 0)
     if value < 1 or value.denominator != 1:
         raise InputError(f"{field}: found {text!r}, expected {expected}")
     return checked_count(int(value), field, least=1)

@@ -1,28 +1,24 @@
 """A workload: topics with rates, and who wants them."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerwise.model.arrays import INT64_MAX, Float64s, Int64s
+from brokerwise.model.arrays import Bools, Float64s, Int64s, freeze_arrays, read_only
 from brokerwise.model.errors import InputError
 from brokerwise.model.interests import Interests
+from brokerwise.model.labels import Labels, Rates, as_names, topic_rates
 from brokerwise.model.load import refuse_overflow
 from brokerwise.model.names import Names
+from brokerwise.model.units import checked_count
 
 DEFAULT_PERIOD_SECONDS = 864_000
 DEFAULT_MESSAGE_BYTES = 200
 NO_THRESHOLD = -1
-
-Labels: TypeAlias = Sequence[str] | Sequence[int] | npt.NDArray[Any] | pa.Array
-Rates: TypeAlias = (
-    Mapping[str, int] | Mapping[int, int] | Sequence[int] | npt.NDArray[Any]
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,29 +47,28 @@ class Workload:
     places: Float64s | None = None
 
     def __post_init__(self) -> None:
+        freeze_arrays(self, "workload", rates=np.int64)
+        self._check_interests()
         self._check_rates()
+        ties = self.rates[1:] == self.rates[:-1]
+        _check_order("topic_names", self.topic_names, ties)
+        _check_order("subscriber_names", self.subscriber_names)
+        for field in ("period_seconds", "message_bytes"):
+            count = checked_count(getattr(self, field), field, least=1)
+            object.__setattr__(self, field, count)
+        if self.thresholds is not None:
+            self._check_thresholds()
+        if self.places is not None:
+            self._check_places(np.asarray(self.places))
+
+    def _check_interests(self) -> None:
         _check_length("topic_names", self.topic_names, self.topics)
         _check_length("subscriber_names", self.subscriber_names, self.subscribers)
-        used = self.interests.topics
-        if len(used) and used.max() >= self.topics:
+        wanted = self.interests.topics
+        if len(wanted) and wanted.max() >= self.topics:
             raise InputError(
-                f"interests: found topic {used.max():,}, expected below {self.topics:,}"
-            )
-        for field in ("period_seconds", "message_bytes"):
-            if getattr(self, field) < 1:
-                raise InputError(
-                    f"{field}: found {getattr(self, field)}, expected at least 1"
-                )
-        if self.thresholds is not None:
-            _check_length("thresholds", self.thresholds, self.subscribers)
-            if len(self.thresholds) and self.thresholds.min() < NO_THRESHOLD:
-                raise InputError(
-                    f"thresholds: found {self.thresholds.min()}, expected >= 0"
-                )
-        if self.places is not None and self.places.shape != (self.subscribers, 2):
-            raise InputError(
-                f"places: found shape {self.places.shape}, "
-                f"expected ({self.subscribers}, 2)"
+                f"interests: found topic {wanted.max():,}, "
+                f"expected below {self.topics:,}"
             )
 
     def _check_rates(self) -> None:
@@ -83,10 +78,27 @@ class Workload:
             raise InputError(
                 f"rate of topic {topic!r}: found {rates.min()}, expected >= 0"
             )
-        if (np.diff(rates) > 0).any():
+        if (rates[1:] > rates[:-1]).any():
             raise InputError("rates must not rise: topics go by descending rate")
-        refuse_overflow("rate", rates, np.ones(len(rates)))
-        refuse_overflow("rate of all pairs", rates, 1 + self.followers())
+        refuse_overflow("rate of all topics and pairs", rates, 1 + self.followers())
+
+    def _check_thresholds(self) -> None:
+        freeze_arrays(self, "workload", thresholds=np.int64)
+        thresholds: Int64s = cast(Int64s, self.thresholds)
+        _check_length("thresholds", thresholds, self.subscribers)
+        if len(thresholds) and thresholds.min() < NO_THRESHOLD:
+            raise InputError(f"thresholds: found {thresholds.min()}, expected >= 0")
+
+    def _check_places(self, places: npt.NDArray[Any]) -> None:
+        if places.shape != (self.subscribers, 2) or places.dtype.kind not in "iuf":
+            raise InputError(
+                f"places: found {places.dtype} of shape {places.shape}, "
+                f"expected numbers of shape ({self.subscribers}, 2)"
+            )
+        if np.isinf(places).any():
+            raise InputError("places: found an infinite coordinate")
+        places = read_only(places.astype(np.float64, copy=False))
+        object.__setattr__(self, "places", places)
 
     @classmethod
     def from_pairs(
@@ -108,24 +120,20 @@ class Workload:
             raise InputError(
                 f"pairs: {len(topics):,} topics but {len(subscribers):,} subscribers"
             )
-        topic_table = _topic_table(rates)
-        known = topic_table["name"].combine_chunks()
-        topic = pc.index_in(_as_names(topics, "topics"), value_set=known)
-        if topic.null_count:
-            missing = topics[int(np.argmax(topic.is_null()))]
-            raise InputError(f"topic {missing!r} is wanted but has no rate")
-        codes = _as_names(subscribers, "subscribers").dictionary_encode()
+        names, counts = _topics_by_rate(rates)
+        topic = _positions(as_names(topics, "topics"), names)
+        codes = as_names(subscribers, "subscribers").dictionary_encode()
         order = pc.sort_indices(codes.dictionary)
         rank = np.empty(len(order), np.int64)
         rank[order.to_numpy()] = np.arange(len(order))
         owner = rank[codes.indices.to_numpy()]
-        pairs = np.unique(owner * max(1, len(known)) + topic.to_numpy())
-        owner, wanted = np.divmod(pairs, max(1, len(known)))
+        pairs = np.unique(owner * max(1, len(names)) + topic)
+        owner, wanted = np.divmod(pairs, max(1, len(names)))
         offsets = np.searchsorted(owner, np.arange(len(order) + 1))
         return cls(
-            topic_table["rate"].to_numpy(),
-            Interests(offsets.astype(np.int64), wanted.astype(np.int32)),
-            Names.from_arrow(known),
+            counts,
+            Interests(offsets, wanted),
+            Names.from_arrow(names),
             Names.from_arrow(codes.dictionary.take(order)),
             period_seconds,
             message_bytes,
@@ -155,31 +163,36 @@ class Workload:
         )
 
 
-def _topic_table(rates: Rates) -> pa.Table:
-    """Topics with rates in canonical order: by descending rate, then by name."""
-    if isinstance(rates, Mapping):
-        names, values = _as_names(list(rates), "rates"), list(rates.values())
-    else:
-        names, values = _as_names(range(len(rates)), "rates"), list(rates)
-    for name, value in zip(names, values, strict=True):
-        if not isinstance(value, int | np.integer) or not 0 <= value <= INT64_MAX:
-            raise InputError(
-                f"rate of topic {name.as_py()!r}: found {value!r}, "
-                f"expected a whole number from 0 to {INT64_MAX:,}"
-            )
-    table = pa.table({"name": names, "rate": pa.array(values, pa.int64())})
-    order = pc.sort_indices(table, [("rate", "descending"), ("name", "ascending")])
-    return table.take(order)
+def _topics_by_rate(rates: Rates) -> tuple[pa.Array, Int64s]:
+    """Names and rates of topics: by descending rate, then by name."""
+    names, counts = topic_rates(rates)
+    table = pa.table({"name": names, "rate": counts})
+    table = table.take(
+        pc.sort_indices(table, [("rate", "descending"), ("name", "ascending")])
+    )
+    return table["name"].combine_chunks(), table["rate"].to_numpy()
 
 
-def _as_names(labels: Any, field: str) -> pa.Array:
-    labels = labels if isinstance(labels, pa.Array) else pa.array(labels)
-    names = labels.cast(pa.large_string())
-    if isinstance(names, pa.ChunkedArray):
-        names = names.combine_chunks()
-    if names.null_count or pc.any(pc.equal(pc.binary_length(names), 0)).as_py():
-        raise InputError(f"{field}: found an empty name")
-    return names
+def _positions(wanted: pa.Array, names: pa.Array) -> Int64s:
+    found = pc.index_in(wanted, value_set=names)
+    if found.null_count:
+        missing = wanted.filter(found.is_null())[0].as_py()
+        raise InputError(f"topic {missing!r} is wanted but has no rate")
+    return np.asarray(found, np.int64)
+
+
+def _check_order(field: str, names: Names, of: Bools | None = None) -> None:
+    """Refuse names that do not rise, in UTF-8 byte order, where `of` holds."""
+    array = names.to_arrow()
+    falling = ~np.asarray(pc.less(array[:-1], array[1:]), bool)
+    if of is not None:
+        falling &= of
+    if falling.any():
+        at = int(np.argmax(falling))
+        raise InputError(
+            f"{field}: found {names[at + 1]!r} after {names[at]!r}, "
+            "expected names in UTF-8 byte order, each once"
+        )
 
 
 def _check_length(field: str, values: Any, expected: int) -> None:

@@ -1,23 +1,35 @@
 """The Spark session: local by default, any master on request."""
 
+import atexit
 import os
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from importlib import import_module
+from typing import IO
 
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-LOCAL_MASTER = "local[*]"
+from brokerwise.model.errors import BrokerwiseError
 
-# Right for jobs of seconds: the JVM is up and its first query done in half the time.
+LOCAL_MASTER = "local[*]"
+_LOG_LEVEL = "spark.log.level"
+
+# Right for jobs whose heavy work is not in the JVM: it is up in half the time.
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _ALWAYS = {
+    "spark.app.name": "brokerwise",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.maxResultSize": "0",
-    "spark.log.level": "ERROR",
 }
 _LOCAL = {
     "spark.ui.enabled": "false",
@@ -26,28 +38,87 @@ _LOCAL = {
     "spark.driver.memory": "3g",
     "spark.driver.extraJavaOptions": _QUICK_JVM,
 }
+# What every task of ours needs; imported while the JVM starts.
+_WARM = ("brokerwise.kernels.names", "pyarrow.parquet")
+
+# The JVM of this process: PySpark has one, whatever sessions come and go.
+_running: list[JavaGateway] = []
+
+
+class SparkStartError(BrokerwiseError):
+    """Spark did not start."""
+
+    def __init__(self, master: str, last_lines: str) -> None:
+        self.master, self.last_lines = master, last_lines
+        super().__init__(
+            f"Spark did not start on {master}",
+            details=last_lines.splitlines()[-8:],
+            hint="Spark needs Java 17 or newer (java -version) and a master that runs.",
+        )
 
 
 def start_session(
     master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The running session, or a new one on `master`; `conf` overrides our settings."""
+    """A new session on `master`, ready to work; `conf` overrides our settings.
+
+    What the JVM has to say is kept and shown only if it does not start, or as it
+    comes where `conf` sets spark.log.level.
+    """
     master = master or LOCAL_MASTER
     # Workers must find what the driver has: the same interpreter, unless told.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = dict(_ALWAYS)
     if master.startswith("local"):
         settings |= _LOCAL
-    settings |= conf or {}
-    builder = SparkSession.builder.master(master).appName("brokerwise")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    settings.update(conf or {})
+    warming = threading.Thread(target=_import_all, daemon=True)
+    warming.start()
+    with tempfile.TemporaryFile() as log:
+        try:
+            context = _start_context(master, settings, log)
+            if _LOG_LEVEL not in settings:
+                context.setLogLevel("OFF")
+            tasks = context.defaultParallelism
+            context.parallelize(range(tasks), tasks).foreach(_warm_worker)
+        except (PySparkException, Py4JError, OSError) as cause:
+            log.seek(0)
+            lines = log.read().decode("utf-8", "replace")
+            raise SparkStartError(master, lines or str(cause)) from cause
+    warming.join()
+    return SparkSession(context)
 
 
-def stop_session() -> None:
-    """Stop the running session, if there is one."""
-    session = SparkSession.getActiveSession()
-    if session is not None:
-        with suppress(KeyboardInterrupt):
-            session.stop()
+def _start_context(
+    master: str, settings: Mapping[str, str], log: IO[bytes]
+) -> SparkContext:
+    configuration = SparkConf(loadDefaults=False).setMaster(master)
+    configuration.setAll(list(settings.items()))
+    return SparkContext(conf=configuration, gateway=_gateway(configuration, log))
+
+
+def _gateway(configuration: SparkConf, log: IO[bytes]) -> JavaGateway:
+    if not _running:
+        quiet = not configuration.contains(_LOG_LEVEL)
+        output = {"stdout": log, "stderr": log} if quiet else {}
+        _running.append(launch_gateway(configuration, output))  # type: ignore[no-untyped-call]
+        atexit.register(_stop_java)
+    return _running[0]
+
+
+def _stop_java() -> None:
+    """End the JVM and wait for it, so that nothing is left running."""
+    process = _running[0].proc
+    process.stdin.close()
+    process.wait()
+
+
+def _import_all() -> None:
+    for module in _WARM:
+        import_module(module)
+
+
+def _warm_worker(_: int) -> None:
+    _import_all()

@@ -18,7 +18,10 @@ BLOCK = 65_536
 
 
 def block_digest(*columns: npt.NDArray[Any] | Names | None) -> bytes:
-    """The digest of one block: each column's length and little-endian values."""
+    """The digest of one block: each column's length and little-endian values.
+
+    Equal numbers of one type have equal digests: there is one zero and one NaN.
+    """
     digest = hashlib.sha256()
     for column in columns:
         for values in _values(column):
@@ -44,4 +47,7 @@ def _values(column: npt.NDArray[Any] | Names | None) -> list[npt.NDArray[Any]]:
     if isinstance(column, Names):
         start, end = column.offsets[0], column.offsets[-1]
         return [np.diff(column.offsets), column.data[start:end]]
+    if column.dtype.kind == "f":
+        column = column + 0.0  # -0.0 becomes 0.0
+        column[np.isnan(column)] = np.nan
     return [column]

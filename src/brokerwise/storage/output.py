@@ -6,81 +6,131 @@ own run and the header, written last, is the commit: readers take only files tha
 it names.
 """
 
-import ctypes
-import fcntl
 import json
-import os
 import re
 import shutil
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+from pyarrow import fs
+
 from brokerwise.model.errors import InputError
+from brokerwise.storage.header import inside, named_files
+from brokerwise.storage.local_runs import (
+    clear_abandoned,
+    locked_run,
+    replace_directory,
+)
 from brokerwise.storage.place import Place
 
-_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
-_HERE = -100  # AT_FDCWD
+_MARK = re.compile(r"\.run-[0-9a-f]{12}")
 
 
 @dataclass
 class Output:
     """A directory under construction: `commit` makes it appear, `abort` forgets it.
 
-    `header` is the name of its JSON file; write everything else below `root`.
+    `header` is the name of its JSON file; write everything else below `root`. On an
+    object store `root` is the destination itself, so names must be those that `part`
+    and `file` give, or contain `run`.
     """
 
     out: Place
     header: str
     root: Place
     run: str
+    force: bool = False
     _lock: IO[str] | None = field(default=None, repr=False)
+    _committing: bool = field(default=False, repr=False)
 
     @classmethod
     def begin(cls, out: Place, header: str, *, force: bool) -> "Output":
         """Refuse what may not be replaced; clear what killed runs left behind."""
-        _refuse_existing(out, header, force)
-        run = uuid.uuid4().hex[:12]
         target = out.local
         if target is None:
-            return cls(out, header, out, run)
-        _clear_abandoned(target)
-        root = target.parent / f".{target.name}.{run}"
-        root.mkdir(parents=True)
-        lock = (root.parent / f"{root.name}.lock").open("w")
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return cls(out, header, Place(str(root)), run, lock)
+            return cls._begin_in_place(out, header, force)
+        target = target.resolve()  # what a link points to is replaced, not the link
+        clear_abandoned(target)
+        _refuse_existing(out, header, force)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        run, lock = locked_run(target)
+        root = Path(lock.name).with_suffix("")
+        root.mkdir()
+        return cls(Place(str(target)), header, Place(str(root)), run, force, lock)
+
+    @classmethod
+    def _begin_in_place(cls, out: Place, header: str, force: bool) -> "Output":
+        _refuse_existing(out, header, force)
+        output = cls(out, header, out, uuid.uuid4().hex[:12], force)
+        output._mark.write(b"")
+        return output
 
     def part(self, number: int) -> str:
         """The file name of a table's part."""
-        suffix = "" if self.root != self.out else f"-{self.run}"
-        return f"part-{number:05d}{suffix}.parquet"
+        return self.file(f"part-{number:05d}")
+
+    def file(self, stem: str) -> str:
+        """The name of a Parquet file, `stem.parquet` where that can be a new one."""
+        return f"{stem}-{self.run}.parquet" if self._in_place else f"{stem}.parquet"
 
     def commit(self, header: Mapping[str, Any]) -> None:
         """Make it appear at `out`, in place of what was there."""
-        old = self._named_files() if self.root == self.out else set()
-        text = json.dumps(header, indent=2, ensure_ascii=False) + "\n"
-        (self.root / self.header).write(text.encode())
+        _refuse_existing(self.out, self.header, self.force)
+        text = json.dumps(
+            header, indent=2, ensure_ascii=False, allow_nan=False, default=_plain
+        )
+        # A file name that is not Unicode turns into what is a JSON escape, too.
+        content = (text + "\n").encode(errors="backslashreplace")
         target, source = self.out.local, self.root.local
-        if target is not None and source is not None:
-            _replace(source, target)
-            self._unlock()
+        if target is None or source is None:
+            self._commit_in_place(header, content)
             return
-        for name in old - named_files(header):
-            (self.out / name).delete()
+        (self.root / self.header).write(content)
+        replace_directory(source, target)
+        self._unlock()
+
+    def _commit_in_place(self, header: Mapping[str, Any], content: bytes) -> None:
+        old = self._named_before()
+        # From here on readers may have the new header: its files must stay.
+        self._committing = True
+        (self.root / self.header).write(content)
+        for name in sorted(old - named_files(header)):
+            with suppress(OSError):
+                (self.out / name).delete()
+        with suppress(OSError):
+            self._mark.delete()
+
+    def _named_before(self) -> set[str]:
+        header = self.out / self.header
+        # One that cannot be understood names nothing that could be removed.
+        with suppress(FileNotFoundError, ValueError, LookupError, TypeError):
+            return {n for n in named_files(json.loads(header.read())) if inside(n)}
+        return set()
 
     def abort(self) -> None:
         """Remove what was written; what was at `out` before stays."""
         source = self.root.local
-        if self.root != self.out and source is not None:
+        if source is not None:
             shutil.rmtree(source, ignore_errors=True)
+        elif not self._committing:
+            for name in self.root.files():
+                if self.run in name:
+                    (self.root / name).delete()
         self._unlock()
 
-    def _named_files(self) -> set[str]:
-        header = self.out / self.header
-        return named_files(json.loads(header.read())) if header.exists() else set()
+    @property
+    def _mark(self) -> Place:
+        """Says that what is in the directory is ours, though it has no header yet."""
+        return self.out / f".run-{self.run}"
+
+    @property
+    def _in_place(self) -> bool:
+        return self.root == self.out
 
     def _unlock(self) -> None:
         if self._lock is not None:
@@ -89,69 +139,36 @@ class Output:
             self._lock = None
 
 
-def named_files(header: Mapping[str, Any]) -> set[str]:
-    """The files, relative to the directory, that a header names."""
-    return {
-        f"{table}/{name}" for table, names in header["files"].items() for name in names
-    }
-
-
 def _refuse_existing(out: Place, header: str, force: bool) -> None:
     """Refuse to replace what is there, unless told to and it is one of ours."""
-    local = out.local
-    if not out.exists() or (local and local.is_dir() and not any(local.iterdir())):
-        return
-    if not (out / header).exists():
+    if (out / header).exists():
+        if not force:
+            raise InputError(
+                f"{out} exists already; nothing was written",
+                hint="Replace it with --force, or choose another --out.",
+            )
+    elif not _free(out):
         raise InputError(
-            f"{out.uri} exists and is not a {header.removesuffix('.json')} directory; "
+            f"{out} exists and is not a {header.removesuffix('.json')} directory; "
             "nothing was written",
             hint="Choose another --out.",
         )
-    if not force:
-        raise InputError(
-            f"{out.uri} exists already; nothing was written",
-            hint="Replace it with --force, or choose another --out.",
-        )
 
 
-def _clear_abandoned(target: Path) -> None:
-    """Remove what runs that were killed left beside `target`.
-
-    A living run holds the lock of its own directory.
-    """
-    if not target.parent.is_dir():
-        return
-    pattern = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{12}\.lock")
-    for path in target.parent.iterdir():
-        if pattern.fullmatch(path.name):
-            with path.open("w") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                shutil.rmtree(path.with_suffix(""), ignore_errors=True)
-                path.unlink(missing_ok=True)
+def _free(out: Place) -> bool:
+    """Whether nothing is there, or an empty directory, or (on an object store) one
+    that a run which was killed has begun."""
+    filesystem, path = out.open()
+    kind = filesystem.get_file_info(path).type
+    if kind != fs.FileType.Directory:
+        return bool(kind == fs.FileType.NotFound)
+    entries = filesystem.get_file_info(fs.FileSelector(path))
+    begun = any(_MARK.fullmatch(entry.base_name) for entry in entries)
+    return not entries or (out.local is None and begun)
 
 
-def _replace(source: Path, target: Path) -> None:
-    """Rename `source` to `target`.
-
-    Where the system can exchange two directories, there is no moment without one.
-    """
-    if not target.exists():
-        os.rename(source, target)
-        return
-    if not _exchange(source, target):
-        old = source.with_name(source.name + ".old")
-        os.rename(target, old)
-        os.rename(source, target)
-        source = old
-    shutil.rmtree(source)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if renameat2 is None:
-        return False
-    failed = renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
-    return not failed
+def _plain(value: Any) -> Any:
+    """A number of numpy's as one that JSON knows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} {value!r} cannot be written as JSON")

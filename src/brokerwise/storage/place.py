@@ -1,27 +1,45 @@
 """A directory or a file, on a local disk or an object store."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
+import pyarrow as pa
 from pyarrow import fs
 
+from brokerwise.model.errors import InputError
 
-@dataclass(frozen=True)
+_IN_URIS = "%/:?#[]@!$&'()*+,;="
+_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+
+
+@dataclass(frozen=True, repr=False)
 class Place:
-    """A path, or a URI such as s3://bucket/dir, that pyarrow can open."""
+    """A path, or a URI such as s3://bucket/dir, that pyarrow can open.
+
+    What a URI has after a `?` are options of its store (`endpoint_override`,
+    `scheme`, `region`, ...) and stay at its end.
+    """
 
     uri: str
 
     def open(self) -> tuple[fs.FileSystem, str]:
-        if "://" not in self.uri:
+        if not self._remote:
             return fs.LocalFileSystem(), os.path.abspath(self.uri)
-        filesystem, path = fs.FileSystem.from_uri(self.uri)
+        try:
+            # Spaces and letters beyond ASCII are allowed here, in a URI they are not.
+            filesystem, path = fs.FileSystem.from_uri(quote(self.uri, safe=_IN_URIS))
+        except pa.ArrowInvalid as cause:
+            raise InputError(f"{self}: {_CREDENTIALS.sub('', str(cause))}") from cause
         return filesystem, path
 
     @property
     def local(self) -> Path | None:
         """The path on this machine's disk, or None on an object store."""
+        if not self._remote:
+            return Path(os.path.abspath(self.uri))
         filesystem, path = self.open()
         return Path(path) if isinstance(filesystem, fs.LocalFileSystem) else None
 
@@ -29,8 +47,15 @@ class Place:
         """The same place for a process in another working directory."""
         return self if self.local is None else Place(str(self.local))
 
+    def without_credentials(self) -> "Place":
+        """The same place, fit to be written down: without `key:secret@`."""
+        return Place(_CREDENTIALS.sub("", self.uri)) if self._remote else self
+
     def __truediv__(self, name: str) -> "Place":
-        return Place(f"{self.uri.rstrip('/')}/{name}")
+        if not self._remote:
+            return Place(f"{self.uri.rstrip('/')}/{name}")
+        base, mark, options = self.uri.partition("?")
+        return Place(f"{base.rstrip('/')}/{quote(name)}{mark}{options}")
 
     def exists(self) -> bool:
         filesystem, path = self.open()
@@ -63,3 +88,23 @@ class Place:
         """Give a file another name in its directory."""
         filesystem, path = self.open()
         filesystem.move(path, f"{path.rsplit('/', 1)[0]}/{name}")
+
+    def files(self) -> list[str]:
+        """The files in a directory and below it, relative to it, in order."""
+        filesystem, path = self.open()
+        selector = fs.FileSelector(path, allow_not_found=True, recursive=True)
+        return sorted(
+            info.path[len(path) :].lstrip("/")
+            for info in filesystem.get_file_info(selector)
+            if info.type == fs.FileType.File
+        )
+
+    def __str__(self) -> str:
+        return self.without_credentials().uri
+
+    def __repr__(self) -> str:
+        return f"Place({str(self)!r})"
+
+    @property
+    def _remote(self) -> bool:
+        return "://" in self.uri

@@ -1,21 +1,23 @@
 """A plan directory of kind provision or fill: read it, write it, its digest."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
+from brokerwise.storage.header import parse_header
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.subscribers import (
@@ -30,6 +32,12 @@ from brokerwise.storage.subscribers import (
 
 HEADER = "plan.json"
 FORMAT = 1
+_KEYS = {
+    "workload": ("path", "digest"),
+    "digests": ("brokers", "assignment", "placement"),
+    "files": ("placement",),
+    "tables": ("brokers", "assignment"),
+}
 PLACEMENT = pa.schema(
     [
         ("subscriber", pa.int64()),
@@ -45,19 +53,25 @@ class PlanHeader:
 
     kind: str
     status: str
-    objective: float
-    bound: float
-    gap: float
+    objective: float | None
+    bound: float | None
+    gap: float | None
     algorithm: str
     seed: int
     threshold: int | None
     fleet: Mapping[str, Any]
     workload: Mapping[str, str]
-    figures: Mapping[str, float]
+    figures: Mapping[str, int | float]  # whole numbers stay whole: loads pass 2^53
     options: Mapping[str, Any]
     seconds: Mapping[str, float]
     digests: Mapping[str, str]
     files: Mapping[str, list[str]]
+    tables: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "brokers": "brokers.parquet",
+            "assignment": "assignment.parquet",
+        }
+    )
     format: int = FORMAT
     digest: str = ""
 
@@ -125,19 +139,24 @@ def finish_plan_header(
     """Write the small tables of an output whose placement is written, and sum up."""
     brokers = _brokers_table(plan)
     assignment = _assignment_table(plan.placement)
-    _write_table(output.root / "brokers.parquet", brokers)
-    _write_table(output.root / "assignment.parquet", assignment)
+    tables = {name: output.file(name) for name in ("brokers", "assignment")}
+    _write_table(output.root / tables["brokers"], brokers)
+    _write_table(output.root / tables["assignment"], assignment)
     return PlanHeader(
         kind=plan.kind,
         status=plan.status.value,
         objective=plan.objective,
         bound=plan.bound,
-        gap=plan.gap,
+        # JSON has no infinity: a gap that is no share of the objective is null.
+        gap=plan.gap if plan.gap is not None and isfinite(plan.gap) else None,
         algorithm=plan.algorithm,
         seed=plan.seed,
         threshold=plan.threshold,
         fleet=asdict(plan.fleet),
-        workload={"path": workload.absolute().uri, "digest": workload_digest},
+        workload={
+            "path": workload.absolute().without_credentials().uri,
+            "digest": workload_digest,
+        },
         figures={
             "brokers": len(plan.brokers),
             "load": plan.load,
@@ -152,34 +171,25 @@ def finish_plan_header(
             "placement": table_digest(d for part in parts.values() for d in part),
         },
         files={"placement": list(parts)},
+        tables=tables,
     )
 
 
 def read_plan_header(place: Place) -> PlanHeader:
-    if not (place / HEADER).exists():
-        raise InputError(f"{place.uri} is not a plan directory: it has no {HEADER}")
-    try:
-        content = json.loads((place / HEADER).read())
-    except ValueError as cause:
-        raise InputError(f"{place.uri}/{HEADER} is not JSON: {cause}") from cause
-    if content.get("format") != FORMAT:
-        raise InputError(
-            f"{place.uri}/{HEADER}: found format {content.get('format')}, "
-            f"expected {FORMAT}"
-        )
-    try:
-        return PlanHeader(**content)
-    except TypeError as cause:
-        raise InputError(f"{place.uri}/{HEADER}: {cause}") from cause
+    return parse_header(place, HEADER, PlanHeader, format=FORMAT, keys=_KEYS)
+
+
+def plan_table(place: Place, header: PlanHeader, table: str) -> Place:
+    """Where a plan has its table `brokers` or `assignment`."""
+    return place / header.tables[table]
 
 
 def read_plan(place: Place) -> Plan:
     """The whole plan in memory."""
     header = read_plan_header(place)
     fleet = read_fleet(header)
-    brokers = read_small_table(place / "brokers.parquet")
-    names = [t.name for t in fleet]
-    assignment = read_small_table(place / "assignment.parquet")
+    brokers = read_small_table(plan_table(place, header, "brokers"))
+    assignment = read_small_table(plan_table(place, header, "assignment"))
     return Plan(
         kind=header.kind,
         algorithm=header.algorithm,
@@ -188,7 +198,7 @@ def read_plan(place: Place) -> Plan:
         bound=header.bound,
         fleet=fleet,
         brokers=Brokers(
-            np.array([names.index(t) for t in brokers["type"].to_pylist()], np.int32),
+            _type_numbers(place, fleet, brokers["type"].to_pylist()),
             brokers["capacity"].to_numpy(),
             brokers["load"].to_numpy(),
         ),
@@ -206,9 +216,19 @@ def read_plan(place: Place) -> Plan:
     )
 
 
+def _type_numbers(place: Place, fleet: Fleet, names: Iterable[str]) -> Int32s:
+    numbers = {t.name: number for number, t in enumerate(fleet)}
+    try:
+        return np.array([numbers[name] for name in names], np.int32)
+    except KeyError as cause:
+        raise InputError(f"{place}: the fleet has no broker type {cause}") from cause
+
+
 def read_fleet(header: PlanHeader) -> Fleet:
-    types = tuple(BrokerType(**t) for t in header.fleet["broker_types"])
-    return Fleet(types, header.fleet["gigabyte_usd"])
+    try:
+        return msgspec.convert(header.fleet, Fleet)
+    except msgspec.ValidationError as cause:
+        raise InputError(f"{HEADER}: fleet: {cause}") from cause
 
 
 def write_placement_part(
@@ -229,7 +249,12 @@ def read_placement_part(root: Place, name: str) -> Iterator[PlacementBlock]:
         for group in range(parquet.num_row_groups):
             table = parquet.read_row_group(group)
             offsets, topics = lists_of(table["topics"])
-            _, brokers = lists_of(table["brokers"])
+            ends, brokers = lists_of(table["brokers"])
+            if not np.array_equal(offsets, ends):
+                raise InputError(
+                    f"{root / 'placement' / name}: every list of topics needs a list "
+                    "of brokers of the same length"
+                )
             first = int(table["subscriber"][0].as_py())
             yield PlacementBlock(first, offsets, topics, brokers)
 
@@ -247,10 +272,8 @@ def small_table_digest(table: pa.Table) -> str:
 
 
 def read_small_table(place: Place) -> pa.Table:
-    if not place.exists():
-        raise InputError(f"{place.uri} is missing: the plan is not complete")
-    filesystem, path = place.open()
-    return pq.read_table(path, filesystem=filesystem)
+    with open_parquet(place) as file:
+        return file.read()
 
 
 def _placement_blocks(plan: Plan) -> Iterator[PlacementBlock]:
@@ -282,10 +305,9 @@ def _read_selection(place: Place, header: PlanHeader) -> Interests:
         for name in header.files["placement"]
         for block in read_placement_part(place, name)
     ]
-    lengths = [np.diff(b.offsets) for b in blocks]
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate([[], *lengths]))])
-    topics = np.concatenate([np.zeros(0, np.int32), *(b.topics for b in blocks)])
-    return Interests(offsets.astype(np.int64), topics)
+    lengths = [np.zeros(1, np.int64), *(np.diff(b.offsets) for b in blocks)]
+    topics = [np.zeros(0, np.int32), *(b.topics for b in blocks)]
+    return Interests(np.cumsum(np.concatenate(lengths)), np.concatenate(topics))
 
 
 def _brokers_table(plan: Plan) -> pa.Table:

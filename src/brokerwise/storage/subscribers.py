@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerwise.model.arrays import Float64s, Int32s, Int64s
+from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
 from brokerwise.model.workload import NO_THRESHOLD
 from brokerwise.storage.digest import BLOCK, block_digest
@@ -50,9 +51,11 @@ def blocks_per_part(subscribers: int, pairs: int) -> int:
 
 
 def write_part(root: Place, name: str, blocks: Iterable[Block]) -> PartDigests:
-    """Write `interests/name` and `subscribers/name`, a row group for each block."""
-    interests: list[bytes] = []
-    subscribers: list[bytes] = []
+    """Write `interests/name` and `subscribers/name`, a row group for each block.
+
+    There must be a block: only it says which columns there are.
+    """
+    digests: list[tuple[bytes, bytes]] = []
     tables = ((_interests_table(b), _subscribers_table(b), b) for b in blocks)
     first = next(tables)
     with (
@@ -62,38 +65,52 @@ def write_part(root: Place, name: str, blocks: Iterable[Block]) -> PartDigests:
         for wanted, who, block in _chain(first, tables):
             lists.write_table(wanted, row_group_size=BLOCK)
             people.write_table(who, row_group_size=BLOCK)
-            lengths = np.diff(block.offsets)
-            interests.append(block_digest(lengths, block.topics))
-            subscribers.append(
-                block_digest(block.names, block.thresholds, block.places)
-            )
-    return PartDigests(tuple(interests), tuple(subscribers))
+            digests.append(_digests(block))
+    return _part_digests(digests)
 
 
 def read_part(root: Place, name: str) -> Iterator[Block]:
-    """The blocks of a part, in order, one in memory at a time."""
+    """The blocks of a part, in order, one in memory at a time.
+
+    Files are refused whose rows do not carry the ids that they stand for.
+    """
     with (
         open_parquet(root / "interests" / name) as lists,
         open_parquet(root / "subscribers" / name) as people,
     ):
+        if lists.num_row_groups != people.num_row_groups:
+            raise InputError(
+                f"{root}: interests/{name} has {lists.num_row_groups:,} row groups, "
+                f"subscribers/{name} has {people.num_row_groups:,}"
+            )
         for group in range(lists.num_row_groups):
-            yield _block(lists.read_row_group(group), people.read_row_group(group))
+            wanted, who = lists.read_row_group(group), people.read_row_group(group)
+            _check_ids(root, f"interests/{name}", wanted, wanted)
+            _check_ids(root, f"subscribers/{name}", who, wanted)
+            yield _block(wanted, who)
 
 
 def part_digests(root: Place, name: str) -> PartDigests:
     """The digests of a part, computed from what its files hold now."""
-    interests, subscribers = [], []
-    for block in read_part(root, name):
-        interests.append(block_digest(np.diff(block.offsets), block.topics))
-        subscribers.append(block_digest(block.names, block.thresholds, block.places))
-    return PartDigests(tuple(interests), tuple(subscribers))
+    return _part_digests(_digests(block) for block in read_part(root, name))
+
+
+def _part_digests(blocks: Iterable[tuple[bytes, bytes]]) -> PartDigests:
+    both = list(blocks)
+    return PartDigests(tuple(i for i, _ in both), tuple(s for _, s in both))
+
+
+def _digests(block: Block) -> tuple[bytes, bytes]:
+    lengths = np.diff(block.offsets).astype(np.int64, copy=False)
+    return (
+        block_digest(lengths, block.topics),
+        block_digest(block.names, block.thresholds, block.places),
+    )
 
 
 def lists_of(column: pa.ChunkedArray) -> tuple[Int64s, Int32s]:
     """Offsets from zero, and values, of a column of lists."""
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks)
     offsets = array.offsets.to_numpy().astype(np.int64)
     values = array.values.to_numpy()[offsets[0] : offsets[-1]]
     return offsets - offsets[0], values
@@ -101,7 +118,7 @@ def lists_of(column: pa.ChunkedArray) -> tuple[Int64s, Int32s]:
 
 def list_array(offsets: Int64s, values: Int32s) -> pa.Array:
     return pa.ListArray.from_arrays(
-        pa.array(offsets.astype(np.int32)), pa.array(values), type=LISTS
+        pa.array(offsets, pa.int32()), pa.array(values), type=LISTS
     )
 
 
@@ -142,6 +159,17 @@ def _block(interests: pa.Table, subscribers: pa.Table) -> Block:
     )
 
 
+def _check_ids(root: Place, file: str, table: pa.Table, first: pa.Table) -> None:
+    """Refuse ids that do not count up from the first of another table."""
+    ids = np.asarray(table["subscriber"])
+    start = first["subscriber"][0].as_py() if len(first) else 0
+    if not np.array_equal(ids, np.arange(start, start + len(first))):
+        raise InputError(
+            f"{root}: {file} must have the subscribers from {start:,} "
+            f"to {start + len(first) - 1:,} in order"
+        )
+
+
 def _filled(column: pa.ChunkedArray, value: float) -> Any:
     return column.combine_chunks().fill_null(value).to_numpy(zero_copy_only=False)
 
@@ -159,8 +187,16 @@ def parquet_writer(place: Place, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def open_parquet(place: Place) -> pq.ParquetFile:
+    """A Parquet file that a header names; one that is not there is refused."""
     filesystem, path = place.open()
-    return pq.ParquetFile(filesystem.open_input_file(path))
+    try:
+        return pq.ParquetFile(filesystem.open_input_file(path))
+    except FileNotFoundError as cause:
+        raise InputError(
+            f"{place} is missing: the directory is not complete"
+        ) from cause
+    except pa.ArrowInvalid as cause:
+        raise InputError(f"{place} cannot be read: {cause}") from cause
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -1,6 +1,5 @@
 """A workload directory: read it, write it, and what its header says."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from brokerwise.model.interests import Interests
 from brokerwise.model.names import Names
 from brokerwise.model.workload import Workload
 from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
+from brokerwise.storage.header import parse_header
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.subscribers import (
@@ -22,6 +22,7 @@ from brokerwise.storage.subscribers import (
     Block,
     PartDigests,
     blocks_per_part,
+    open_parquet,
     part_digests,
     read_part,
     write_part,
@@ -29,6 +30,7 @@ from brokerwise.storage.subscribers import (
 
 HEADER = "workload.json"
 FORMAT = 1
+_DIGESTS = ("topics", "interests", "subscribers")
 
 
 @dataclass(frozen=True)
@@ -61,24 +63,14 @@ class WorkloadHeader:
 
 def read_header(place: Place) -> WorkloadHeader:
     """The header of the workload at `place`."""
-    if not (place / HEADER).exists():
-        raise InputError(
-            f"{place.uri} is not a workload directory: it has no {HEADER}",
-            hint="Make one with: brokerwise ingest --pairs ... --rates ... --out DIR",
-        )
-    try:
-        content = json.loads((place / HEADER).read())
-    except ValueError as cause:
-        raise InputError(f"{place.uri}/{HEADER} is not JSON: {cause}") from cause
-    if content.get("format") != FORMAT:
-        raise InputError(
-            f"{place.uri}/{HEADER}: found format {content.get('format')}, "
-            f"expected {FORMAT}"
-        )
-    try:
-        return WorkloadHeader(**content)
-    except TypeError as cause:
-        raise InputError(f"{place.uri}/{HEADER}: {cause}") from cause
+    return parse_header(
+        place,
+        HEADER,
+        WorkloadHeader,
+        format=FORMAT,
+        keys={"digests": _DIGESTS, "files": (*_DIGESTS, "rejected")},
+        hint="Make one with: brokerwise ingest --pairs ... --rates ... --out DIR",
+    )
 
 
 def read_workload(place: Place, *, verify: bool = False) -> Workload:
@@ -88,12 +80,11 @@ def read_workload(place: Place, *, verify: bool = False) -> Workload:
         verify_digest(place, header)
     rates, topic_names = read_topics(place, header)
     blocks = [b for name in header.files["interests"] for b in read_part(place, name)]
-    lengths = [np.diff(b.offsets) for b in blocks]
-    offsets = np.zeros(header.subscribers + 1, np.int64)
-    np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]), out=offsets[1:])
+    interests = _joined_interests(blocks)
+    _check_counts(place, header, len(rates), interests)
     return Workload(
         rates,
-        Interests(offsets, _joined([b.topics for b in blocks], np.int32)),
+        interests,
         topic_names,
         _joined_names([b.names for b in blocks]),
         header.period_seconds,
@@ -106,10 +97,12 @@ def read_topics(place: Place, header: WorkloadHeader) -> tuple[Int64s, Names]:
     """The rates and names of all topics, in order of their ids."""
     tables = []
     for name in header.files["topics"]:
-        filesystem, path = (place / "topics" / name).open()
-        tables.append(pq.read_table(path, filesystem=filesystem))
+        with open_parquet(place / "topics" / name) as file:
+            tables.append(file.read(columns=["topic", "name", "rate"]))
     table = pa.concat_tables(tables)
-    return table["rate"].to_numpy(), Names.from_arrow(table["name"].combine_chunks())
+    if not np.array_equal(table["topic"], np.arange(len(table))):
+        raise InputError(f"{place}: the topics must be numbered from 0, in order")
+    return table["rate"].to_numpy(), Names.from_arrow(table["name"])
 
 
 def write_workload(
@@ -232,12 +225,10 @@ def verify_digests(
     }
     for table, digest in found.items():
         if digest != header.digests[table]:
-            raise DigestMismatchError(
-                f"{place.uri}/{table}", digest, header.digests[table]
-            )
+            raise DigestMismatchError(f"{place / table}", digest, header.digests[table])
     if header.content_digest() != header.digest:
         raise DigestMismatchError(
-            f"{place.uri}/{HEADER}", header.content_digest(), header.digest
+            f"{place / HEADER}", header.content_digest(), header.digest
         )
 
 
@@ -256,16 +247,30 @@ def _blocks(workload: Workload) -> Iterator[Block]:
         )
 
 
-def _joined(arrays: list[Any], dtype: type) -> Any:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
+def _check_counts(
+    place: Place, header: WorkloadHeader, topics: int, interests: Interests
+) -> None:
+    counts = {
+        "topics": (topics, header.topics),
+        "subscribers": (interests.subscribers, header.subscribers),
+        "pairs": (interests.pairs, header.pairs),
+    }
+    for what, (found, expected) in counts.items():
+        if found != expected:
+            raise InputError(
+                f"{place}: its files hold {found:,} {what}, {HEADER} says {expected:,}"
+            )
+
+
+def _joined_interests(blocks: list[Block]) -> Interests:
+    lengths = [np.zeros(1, np.int64), *(np.diff(b.offsets) for b in blocks)]
+    topics = [np.zeros(0, np.int32), *(b.topics for b in blocks)]
+    return Interests(np.cumsum(np.concatenate(lengths)), np.concatenate(topics))
 
 
 def _joined_names(names: list[Names]) -> Names:
-    if not names:
-        return Names.of([])
-    return Names.from_arrow(
-        pa.concat_arrays([n.to_arrow().cast(pa.large_string()) for n in names])
-    )
+    arrays = [n.to_arrow() for n in names]
+    return Names.from_arrow(pa.chunked_array(arrays, pa.string()))
 
 
 def _optional(arrays: list[Any]) -> Any:

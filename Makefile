@@ -1,0 +1,47 @@
+# Every target sets up what it needs; `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup demo test test-long lint types format bench dist clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY) ## a virtual environment with everything in it
+
+$(READY): scripts/setup pyproject.toml constraints.txt
+	@bash scripts/setup
+	@touch $@
+
+demo: $(READY) ## the main job end to end on a small generated trace
+	@$(BIN)/python examples/demo.py
+
+test: $(READY) lint types ## all tests but the long ones, under 15 minutes on 2 cores
+	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest
+
+test-long: $(READY) ## the tests that take minutes each
+	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -m long
+
+lint: $(READY) ## style of the code
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY) ## types of the code
+	@$(BIN)/mypy
+
+format: $(READY) ## put the code in shape
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(READY) ## every performance figure, as a ratio to a baseline
+	@for b in $$(grep -l '^if __name__' benchmarks/*.py); do \
+		$(BIN)/python -m "benchmarks.$$(basename "$$b" .py)"; done
+
+dist: $(READY) ## a wheel in dist/
+	@$(BIN)/python -m build --wheel --outdir dist .
+
+clean: ## what can be made again: caches, compiled kernels, output
+	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,214 @@
+"""The Python API: the verbs of the command line, on objects and directories.
+
+What works on data of any size runs on Spark: on the session that is active, or on
+a local one that is started for the purpose and ends with the process.
+"""
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from brokerwise.audit.findings import Audit, Violation
+from brokerwise.audit.memory import audit_directory, violations
+from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.interests import Interests
+from brokerwise.model.names import Names
+from brokerwise.model.placement import Placement
+from brokerwise.model.plan import Brokers, Plan, Status
+from brokerwise.model.profile import Profile
+from brokerwise.model.workload import Workload
+from brokerwise.storage import plan as plan_storage
+from brokerwise.storage import workload as workload_storage
+from brokerwise.storage.place import Place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from brokerwise.pipeline.ingest.job import Ingested
+
+Path: TypeAlias = str | PathLike[str]
+Paths: TypeAlias = Path | list[Path] | tuple[Path, ...]
+
+__all__ = [
+    "Audit",
+    "BrokerType",
+    "Brokers",
+    "BrokerwiseError",
+    "Fleet",
+    "InputError",
+    "Interests",
+    "Names",
+    "Placement",
+    "Plan",
+    "Profile",
+    "Status",
+    "Violation",
+    "Workload",
+    "audit",
+    "generate",
+    "ingest",
+    "profile",
+    "read_plan",
+    "read_workload",
+    "uniform",
+    "write_plan",
+    "write_workload",
+]
+
+
+def read_workload(directory: Path, *, verify: bool = False) -> Workload:
+    """A whole workload in memory; with `verify` its digest is recomputed."""
+    return workload_storage.read_workload(_place(directory), verify=verify)
+
+
+def write_workload(workload: Workload, directory: Path, *, force: bool = False) -> str:
+    """Write a workload; returns its digest."""
+    place = _place(directory)
+    return workload_storage.write_workload(workload, place, force=force).digest
+
+
+def read_plan(directory: Path) -> Plan:
+    """A whole plan in memory."""
+    return plan_storage.read_plan(_place(directory))
+
+
+def write_plan(
+    plan: Plan, directory: Path, *, workload: Path, force: bool = False
+) -> str:
+    """Write a plan for the workload in a directory; returns the plan's digest."""
+    place = _place(workload)
+    header = plan_storage.write_plan(
+        plan,
+        _place(directory),
+        workload=place,
+        workload_digest=workload_storage.read_header(place).digest,
+        force=force,
+    )
+    return header.digest
+
+
+def uniform(
+    *, topics: int, subscribers: int, each: int, rates: int | str, seed: int = 0
+) -> Workload:
+    """A workload in which all topics are equally likely, and all rates of a range
+    such as "8-19"; the same as `generate uniform` and ingest make."""
+    from brokerwise.pipeline.uniform import (
+        RateRange,
+        Uniform,
+        draw_rates,
+        pair_blocks,
+    )
+
+    trace = Uniform(topics, subscribers, each, RateRange.parse(str(rates)))
+    drawn = draw_rates(trace, seed).tolist()
+    blocks = list(pair_blocks(trace, seed))
+    return Workload.from_pairs(
+        topics=[f"t{t}" for t in np.concatenate([b[0] for b in blocks]).tolist()],
+        subscribers=[f"u{s}" for s in np.concatenate([b[1] for b in blocks]).tolist()],
+        rates={f"t{t}": rate for t, rate in enumerate(drawn)},
+    )
+
+
+def generate(
+    shape: str, *, scale: float, out: Path, seed: int = 0, force: bool = False
+) -> dict[str, Any]:
+    """Write a trace shaped like "spotify" or "twitter", on Spark.
+
+    Returns its header: counts, files, and what made it.
+    """
+    from contextlib import nullcontext
+
+    from brokerwise.pipeline.generate import generate_trace
+    from brokerwise.pipeline.progress import Stopwatch
+    from brokerwise.pipeline.shapes.published import SHAPES, Size
+
+    if shape not in SHAPES:
+        raise InputError(
+            f"shape: found {shape!r}, expected {' or '.join(sorted(SHAPES))}"
+        )
+    return generate_trace(
+        Size(SHAPES[shape], scale),
+        seed,
+        _place(out),
+        session=lambda: nullcontext(_session()),
+        progress=Stopwatch(),
+        force=force,
+    )
+
+
+def ingest(
+    *,
+    pairs: Paths,
+    out: Path,
+    rates: Paths = (),
+    events: Paths = (),
+    subscribers: Paths = (),
+    columns: Mapping[str, str] | None = None,
+    force: bool = False,
+    **options: Any,
+) -> "Ingested":
+    """Read raw files into a workload directory, on Spark.
+
+    `columns` maps a role (topic, subscriber, rate, ...) to the name or number of
+    its column; further options are those of `IngestOptions`.
+    """
+    from brokerwise.pipeline.ingest.job import ingest as run
+    from brokerwise.pipeline.ingest.options import IngestOptions
+    from brokerwise.pipeline.progress import Stopwatch
+
+    asked = IngestOptions(
+        pairs=_paths(pairs),
+        rates=_paths(rates),
+        events=_paths(events),
+        subscribers=_paths(subscribers),
+        columns={r: tuple(c.split(",")) for r, c in (columns or {}).items()},
+        **options,
+    )
+    return run(_session(), asked, _place(out), force=force, progress=Stopwatch())
+
+
+def profile(workload: Workload | Path) -> Profile:
+    """What a workload looks like; a directory is counted by Spark."""
+    from brokerwise.pipeline.profile import profile_directory, profile_workload
+
+    if isinstance(workload, Workload):
+        return profile_workload(workload)
+    return profile_directory(_session(), _place(workload))
+
+
+def audit(
+    plan: Plan | Path, workload: Workload | Path | None = None
+) -> list[Violation]:
+    """What is wrong with a plan, recomputed from scratch in this process.
+
+    A plan in memory needs its workload; a plan directory says where its own is.
+    """
+    if isinstance(plan, Plan):
+        if not isinstance(workload, Workload):
+            raise InputError("a plan in memory is audited against a Workload in memory")
+        return violations(plan, workload)
+    if isinstance(workload, Workload):
+        raise InputError("a plan directory is audited against a workload directory")
+    where = None if workload is None else _place(workload)
+    return list(audit_directory(_place(plan), where).violations)
+
+
+def _session() -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    from brokerwise.pipeline.session import start_session
+
+    return SparkSession.getActiveSession() or start_session()
+
+
+def _place(path: Path) -> Place:
+    return Place(fspath(path))
+
+
+def _paths(paths: Paths) -> tuple[str, ...]:
+    if isinstance(paths, list | tuple):
+        return tuple(fspath(path) for path in paths)
+    return (fspath(paths),)

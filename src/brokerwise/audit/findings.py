@@ -1,0 +1,73 @@
+"""What an audit found."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+SHOWN = 5
+"""How many violations of one check are named; the others are counted."""
+
+CHECKS = {
+    "digest": "the files are those that were approved",
+    "totals": "figures in plan.json are those of the placement",
+    "bound": "no objective beats its bound, and the gap follows from both",
+    "fleet": "the fleet has these brokers, of these types, in these numbers",
+    "capacity": "no broker carries more than it can",
+    "load": "each broker's load, topics and pairs are those of its pairs",
+    "assignment": "assignment.parquet says what the placement says",
+    "broker": "every pair is on a broker that exists",
+    "subscribers": "the placement has one row for each subscriber, in order",
+    "lists": "every topic of a subscriber has its broker beside it",
+    "repeated": "every pair is served at most once",
+    "unwanted": "every pair served is a pair wanted",
+    "threshold": "every subscriber receives its threshold",
+}
+"""The checks, in the order they are reported, each with what it makes sure of."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that is wrong. `total` counts those of its check, named or not."""
+
+    check: str
+    message: str
+    total: int = 1
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was recomputed from a plan directory, and what is wrong with it."""
+
+    kind: str
+    brokers: int
+    load: int
+    pairs: int
+    subscribers: int
+    digest: str
+    thresholds_checked: bool
+    violations: tuple[Violation, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.violations
+
+    @property
+    def total(self) -> int:
+        """All violations, named or not."""
+        return sum({v.check: v.total for v in self.violations}.values())
+
+
+def named(
+    check: str, messages: Iterable[str], total: int | None = None
+) -> list[Violation]:
+    """The first few violations of a check; without a `total`, all are counted."""
+    if total is None:
+        messages = list(messages)
+        total = len(messages)
+    return [Violation(check, message, total) for message in islice(messages, SHOWN)]
+
+
+def in_order(violations: Iterable[Violation]) -> list[Violation]:
+    """Grouped by check, in the order of CHECKS; within a check as they came."""
+    order = {check: place for place, check in enumerate(CHECKS)}
+    return sorted(violations, key=lambda v: order[v.check])

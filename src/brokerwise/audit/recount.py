@@ -1,0 +1,131 @@
+"""What a placement amounts to, counted from its pairs.
+
+Both engines fill in a `Recount`; the judgement on it is written once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+Example = TypeVar("Example", bound=tuple[int, ...])
+
+
+class BrokerCount(NamedTuple):
+    """What one broker carries. `incoming` and `outgoing` add up to its load."""
+
+    topics: int
+    pairs: int
+    incoming: int
+    outgoing: int
+
+    @property
+    def load(self) -> int:
+        return self.incoming + self.outgoing
+
+
+class Run(NamedTuple):
+    """Pairs of a topic on a broker: found in the placement, said by the plan.
+
+    `rows` is how often the plan's assignment lists this topic and broker.
+    """
+
+    topic: int
+    broker: int
+    found: int
+    said: int
+    rows: int
+
+
+class Row(NamedTuple):
+    """A subscriber's row of the placement; how often it is there."""
+
+    subscriber: int
+    rows: int
+
+
+class Step(NamedTuple):
+    """Two rows of the placement that follow each other in the wrong order."""
+
+    subscriber: int
+    after: int
+
+
+class Lists(NamedTuple):
+    """A row whose lists differ in length."""
+
+    subscriber: int
+    topics: int
+    brokers: int
+
+
+class Pair(NamedTuple):
+    """A pair, and how often it is served."""
+
+    subscriber: int
+    topic: int
+    times: int
+
+
+class Shortfall(NamedTuple):
+    """A subscriber that receives less than its threshold."""
+
+    subscriber: int
+    received: int
+    threshold: int
+
+
+@dataclass(frozen=True)
+class Tally(Generic[Example]):
+    """How many there are, and the first few."""
+
+    total: int = 0
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recount:
+    """The truth about a placement.
+
+    `brokers` holds the brokers of the plan that carry something. Pairs on other
+    brokers are in `unhosted` and load nothing; topics the workload does not have
+    count with rate 0. Where lists differ in length the longer one's end is ignored.
+    """
+
+    subscribers: int
+    brokers: Mapping[int, BrokerCount]
+    runs: Tally[Run] = field(default_factory=Tally)
+    unhosted: Tally[Run] = field(default_factory=Tally)
+    missing: Tally[Row] = field(default_factory=Tally)
+    strangers: Tally[Row] = field(default_factory=Tally)
+    doubled: Tally[Row] = field(default_factory=Tally)
+    disordered: Tally[Step] = field(default_factory=Tally)
+    misaligned: Tally[Lists] = field(default_factory=Tally)
+    repeated: Tally[Pair] = field(default_factory=Tally)
+    unwanted: Tally[Pair] = field(default_factory=Tally)
+    short: Tally[Shortfall] = field(default_factory=Tally)
+
+    def total(self) -> BrokerCount:
+        """All brokers together; a topic counts once for each that carries it."""
+        counts = (BrokerCount(0, 0, 0, 0), *self.brokers.values())
+        return BrokerCount(*(sum(column) for column in zip(*counts, strict=True)))
+
+    def named_topics(self) -> set[int]:
+        """The topics that a message will name."""
+        return {
+            *(run.topic for run in self.runs.examples),
+            *(run.topic for run in self.unhosted.examples),
+            *(pair.topic for pair in self.repeated.examples),
+            *(pair.topic for pair in self.unwanted.examples),
+        }
+
+    def named_subscribers(self) -> set[int]:
+        """The subscribers that a message will name."""
+        return {
+            *(row.subscriber for row in self.missing.examples),
+            *(row.subscriber for row in self.doubled.examples),
+            *(row.subscriber for row in self.misaligned.examples),
+            *(pair.subscriber for pair in self.repeated.examples),
+            *(pair.subscriber for pair in self.unwanted.examples),
+            *(short.subscriber for short in self.short.examples),
+            *(id for step in self.disordered.examples for id in step),
+        }

@@ -1,0 +1,81 @@
+"""Parquet files whose columns are known beforehand, or refused by name."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from brokerwise.model.errors import InputError
+from brokerwise.storage.place import Place
+from brokerwise.storage.subscribers import open_parquet
+
+Result = TypeVar("Result")
+
+NO_COLUMNS = pa.schema([])
+
+
+def read_columns(place: Place, expected: pa.Schema, *, exact: bool) -> pa.Table:
+    """The expected columns of a file, without missing values.
+
+    With `exact`, a column that is not expected is refused like one of another type.
+    """
+
+    def read() -> pa.Table:
+        with open_parquet(place) as parquet:
+            check_columns(place, parquet.schema_arrow, expected, exact=exact)
+            return parquet.read(columns=expected.names)
+
+    table = readable(place, read)
+    for name in expected.names:
+        refuse_missing_values(place, name, table[name])
+    return table.select(expected.names)
+
+
+def readable(place: Place, read: Callable[[], Result]) -> Result:
+    """What `read` returns; a file that is damaged is refused by name."""
+    try:
+        return read()
+    except (pa.ArrowException, OSError) as cause:
+        reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
+        raise InputError(f"{place} cannot be read: {reason}") from cause
+
+
+def check_columns(
+    place: Place,
+    found: pa.Schema,
+    expected: pa.Schema,
+    *,
+    optional: pa.Schema = NO_COLUMNS,
+    exact: bool = False,
+) -> None:
+    """Refuse a file that lacks an expected column or holds another type in one."""
+    for column in [*expected, *optional]:
+        if column.name in found.names:
+            kind = found.field(column.name).type
+            if not _same(kind, column.type):
+                raise InputError(
+                    f"{place}: column {column.name!r} is {kind}, expected {column.type}"
+                )
+        elif column.name in expected.names:
+            raise InputError(f"{place} has no column {column.name!r}")
+    for name in found.names:
+        if exact and name not in expected.names:
+            raise InputError(f"{place}: found a column {name!r} too many")
+
+
+def refuse_missing_values(place: Place, name: str, column: pa.ChunkedArray) -> None:
+    missing = column.null_count
+    if pa.types.is_list(column.type):
+        missing += pc.list_flatten(column).null_count
+    if missing:
+        raise InputError(f"{place}: column {name!r} has {missing:,} empty values")
+
+
+def _same(found: pa.DataType, expected: pa.DataType) -> bool:
+    """Equal, however the elements of a list are called and strings are measured."""
+    if pa.types.is_list(found) and pa.types.is_list(expected):
+        return bool(found.value_type == expected.value_type)
+    if pa.types.is_large_string(found):
+        return bool(pa.types.is_string(expected))
+    return bool(found == expected)

@@ -1,0 +1,298 @@
+"""The whole of `ingest`: raw files in, a workload directory out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from brokerwise.model.arrays import INT64_MAX
+from brokerwise.model.errors import InputError
+from brokerwise.model.workload import DEFAULT_PERIOD_SECONDS
+from brokerwise.pipeline.ingest import sources as kinds
+from brokerwise.pipeline.ingest.assemble import plan_parts, write_parts
+from brokerwise.pipeline.ingest.exchange import Buckets, Exchange, exchange_rows
+from brokerwise.pipeline.ingest.options import DROP, ERROR, IngestOptions
+from brokerwise.pipeline.ingest.pairs import (
+    EmitPairs,
+    Sorted,
+    sample_bounds,
+    sort_pairs,
+)
+from brokerwise.pipeline.ingest.rejected import (
+    count_rejected,
+    refuse_too_many,
+    write_rejected,
+)
+from brokerwise.pipeline.ingest.rejects import Rejects, Tally
+from brokerwise.pipeline.ingest.sources import Source, find_sources
+from brokerwise.pipeline.ingest.splits import split_sources
+from brokerwise.pipeline.ingest.topics import (
+    Dictionary,
+    EmitTopics,
+    Topics,
+    number_topics,
+)
+from brokerwise.pipeline.progress import Progress
+from brokerwise.storage.output import Output
+from brokerwise.storage.place import Place
+from brokerwise.storage.workload import (
+    HEADER,
+    WorkloadHeader,
+    finish_header,
+    prepare,
+)
+
+BYTES_PER_RANGE = 24 << 20
+_PACKED = 4  # gzip and Parquet hold about so many times their size
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What was written, and what was merged or left out on the way."""
+
+    header: WorkloadHeader
+    rows: Mapping[str, int]
+    rejected: Mapping[str, int]
+    duplicate_pairs: int
+    duplicate_rates: int
+    dropped_pairs: int
+
+
+@dataclass
+class _Run:
+    """One run of ingest: what its steps share."""
+
+    spark: SparkSession
+    options: IngestOptions
+    output: Output
+    out: str
+    progress: Progress
+    sources: list[Source]
+
+    @property
+    def parallelism(self) -> int:
+        return self.spark.sparkContext.defaultParallelism
+
+    def of(self, *wanted: str) -> list[Source]:
+        return [s for s in self.sources if s.kind.name in wanted]
+
+    def buckets(self, data: int) -> Buckets:
+        return Buckets(max(1, data), min(len(self.sources), self.parallelism * 2))
+
+
+def ingest(
+    spark: SparkSession,
+    options: IngestOptions,
+    out: Place,
+    *,
+    force: bool,
+    progress: Progress,
+) -> Ingested:
+    """Read raw files into the workload `out`, which appears when it is complete.
+
+    The same rows give the same workload, bit for bit, in whatever order and
+    files they come. Interrupting it loses nothing but the work done.
+    """
+    found = _sources(options)
+    output = Output.begin(out.absolute(), HEADER, force=force)
+    try:
+        run = _Run(spark, options, output, str(out), progress, found)
+        header, ingested = _ingest(run)
+        output.commit(header.as_json())
+    except BaseException:
+        output.abort()
+        raise
+    return ingested
+
+
+def _sources(options: IngestOptions) -> list[Source]:
+    events = kinds.EVENTS_BY_BYTES if options.by_bytes else kinds.EVENTS
+    found: list[Source] = []
+    for kind, paths in (
+        (kinds.PAIRS, options.pairs),
+        (kinds.RATES, options.rates),
+        (events, options.events),
+        (kinds.SUBSCRIBERS, options.subscribers),
+    ):
+        found += find_sources(kind, paths, options, len(found))
+    return found
+
+
+def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
+    context = run.spark.sparkContext
+    scratch = run.output.root / f"scratch-{run.output.run}"
+    prepare(run.output)
+    scratch.make()
+    with run.progress.stage("topics"):
+        rated, topic_tally, topics = _topics(run)
+    with run.progress.stage("pairs"):
+        wanted, pair_tally = _pairs(run, topics)
+    rates = context.broadcast(topics.rates)
+    with run.progress.stage("sort"):
+        attributes = frozenset(r for s in run.of("subscribers") for r in s.roles)
+        ranges = sort_pairs(wanted, scratch, rates, attributes)
+        late = [c for r in ranges for c in r.conflicts]
+        _count_late(run, pair_tally, late)
+        _refuse_too_much(ranges, topics)
+    with run.progress.stage("write"):
+        parts = write_parts(context, plan_parts(ranges), scratch, run.output)
+        scratch.delete()
+        rejected = _write_rejected(
+            run, rated, wanted, topic_tally, pair_tally, late, topics
+        )
+        header = finish_header(
+            run.output,
+            rates=topics.rates,
+            topic_names=topics.names,
+            parts=parts,
+            rejected=rejected,
+            subscribers=sum(r.subscribers for r in ranges),
+            pairs=sum(r.pairs for r in ranges),
+            period_seconds=_period(run.options, topic_tally),
+            message_bytes=run.options.unit_bytes,
+            made_from=_made_from(run.options),
+        )
+    return header, _summary(run, header, topics, ranges, topic_tally, pair_tally)
+
+
+def _topics(run: _Run) -> tuple[Exchange, Tally, Topics]:
+    """Rates, or events counted, merged and numbered."""
+    files = run.of("rates", "events")
+    default = run.options.missing_rate
+    if isinstance(default, int):
+        files = files + run.of("pairs")  # topics without a rate are only named there
+    size = sum(s.size for s in files)
+    buckets = run.buckets(min(2 * run.parallelism, size // BYTES_PER_RANGE + 1))
+    exchange = exchange_rows(
+        run.spark.sparkContext,
+        split_sources(files, run.parallelism),
+        buckets,
+        EmitTopics(buckets, run.options.by_bytes),
+        uncounted=frozenset({"pairs"}),
+    )
+    tally = exchange.tally()
+    refuse_too_many(tally, run.sources, run.options.max_rejected, run.out)
+    topics = number_topics(
+        exchange,
+        summed=bool(run.options.events),
+        missing_rate=default if isinstance(default, int) else None,
+    )
+    _count_late(run, tally, topics.conflicts)
+    return exchange, tally, topics
+
+
+def _count_late(run: _Run, tally: Tally, late: Sequence[Rejects]) -> None:
+    """Count rows that were found to be of no use only when all were compared."""
+    for rejects in late:
+        tally.add_rejects(rejects)
+    if late:
+        refuse_too_many(tally, run.sources, run.options.max_rejected, run.out)
+
+
+def _pairs(run: _Run, topics: Topics) -> tuple[Exchange, Tally]:
+    context = run.spark.sparkContext
+    groups = split_sources(run.of("pairs", "subscribers"), run.parallelism)
+    sampled = split_sources(run.of("pairs"), run.parallelism)
+    bounds = sample_bounds(context, sampled, _ranges(run))
+    buckets = run.buckets(len(bounds) + 1)
+    dictionary = context.broadcast(Dictionary.of(topics.names))
+    exchange = exchange_rows(
+        context, groups, buckets, EmitPairs(buckets, bounds, dictionary)
+    )
+    tally = exchange.tally()
+    refuse_too_many(tally, run.sources, run.options.max_rejected, run.out)
+    if tally.unknown_pairs and run.options.missing_rate == ERROR:
+        shown = ", ".join(f'"{t}"' for t in sorted(tally.unknown_topics))
+        raise InputError(
+            f"{tally.unknown_pairs:,} pairs want a topic that has no rate "
+            f"({shown}, ...); nothing was written",
+            hint="Give such topics a rate with --missing-rate N, or leave the pairs "
+            f"out with --missing-rate {DROP}.",
+        )
+    return exchange, tally
+
+
+def _ranges(run: _Run) -> int:
+    """How many ranges to sort in: none too large for a task's memory."""
+    size = sum(
+        s.size * (_PACKED if s.gzipped or s.format == "parquet" else 1)
+        for s in run.of("pairs", "subscribers")
+    )
+    needed = -(-size // BYTES_PER_RANGE)
+    return needed if needed < 2 else max(needed, run.parallelism)
+
+
+def _refuse_too_much(ranges: Sequence[Sorted], topics: Topics) -> None:
+    total = sum(r.received for r in ranges) + float(topics.rates.sum())
+    if total > INT64_MAX * (1 - 1e-9):
+        raise InputError(
+            f"total rate of all pairs: found {total:.3g}, expected at most "
+            f"{INT64_MAX:,} (2^63 - 1); nothing was written"
+        )
+
+
+def _write_rejected(
+    run: _Run,
+    rated: Exchange,
+    wanted: Exchange,
+    topic_tally: Tally,
+    pair_tally: Tally,
+    late: Sequence[Rejects],
+    topics: Topics,
+) -> list[str]:
+    files: list[str] = []
+    for exchange, tally, extra in (
+        (rated, topic_tally, topics.conflicts),
+        (wanted, pair_tally, late),
+    ):
+        if tally.reasons:
+            files += write_rejected(
+                exchange, extra, run.sources, run.output, len(files)
+            )
+    return files
+
+
+def _period(options: IngestOptions, tally: Tally) -> int:
+    """The period as told, or the span of the events in whole seconds."""
+    if tally.first_micros is None or tally.last_micros is None:
+        return options.period_seconds or DEFAULT_PERIOD_SECONDS
+    span = max(1, -((tally.first_micros - tally.last_micros) // 1_000_000))
+    if options.period_seconds is not None and options.period_seconds < span:
+        raise InputError(
+            f"--period: found {options.period_seconds:,} s, but the events span "
+            f"{span:,} s; nothing was written"
+        )
+    return options.period_seconds or span
+
+
+def _made_from(options: IngestOptions) -> dict[str, Any]:
+    given = {
+        kind: [str(Place(path)) for path in paths]
+        for kind in ("pairs", "rates", "events", "subscribers")
+        if (paths := getattr(options, kind))
+    }
+    return {"command": "ingest", **given}
+
+
+def _summary(
+    run: _Run,
+    header: WorkloadHeader,
+    topics: Topics,
+    ranges: Sequence[Sorted],
+    *tallies: Tally,
+) -> Ingested:
+    rows: dict[str, int] = {}
+    rejected: dict[str, int] = {}
+    for tally in tallies:
+        for kind, count in tally.rows.items():
+            rows[kind] = count
+            rejected[kind] = count_rejected(tally, run.sources, kind)
+    return Ingested(
+        header,
+        rows,
+        rejected,
+        duplicate_pairs=sum(r.duplicates for r in ranges),
+        duplicate_rates=topics.duplicates,
+        dropped_pairs=sum(t.unknown_pairs for t in tallies),
+    )

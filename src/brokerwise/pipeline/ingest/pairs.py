@@ -1,0 +1,321 @@
+"""The pairs: read, told apart by subscriber, and made into lists of topics."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import Broadcast, SparkContext, TaskContext
+
+from brokerwise.kernels import names as kernels
+from brokerwise.kernels.lists import counting_order, gather_slices, sort_lists
+from brokerwise.model.arrays import Bytes, Float64s, Int32s, Int64s
+from brokerwise.model.names import Names
+from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
+from brokerwise.pipeline.ingest.rejects import (
+    CONFLICT,
+    UNKNOWN_SHOWN,
+    Rejects,
+    Tally,
+)
+from brokerwise.pipeline.ingest.rows import ABSENT, Rows, read_rows
+from brokerwise.pipeline.ingest.splits import Split
+from brokerwise.pipeline.ingest.topics import Dictionary
+from brokerwise.storage.digest import BLOCK
+from brokerwise.storage.place import Place
+from brokerwise.storage.subscribers import list_array
+
+_SAMPLE_SPOTS = 1024
+_SPOT_BYTES = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Runs of pairs of one subscriber: its name, how many, and their topics."""
+
+    data: Bytes
+    lengths: Int32s
+    counts: Int32s
+    topics: Int32s
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """Subscribers from a file of their own, and where each row is."""
+
+    data: Bytes
+    lengths: Int32s
+    thresholds: Int64s
+    places: Float64s
+    source: int
+    position: Int64s
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """A bucket's subscribers, in order, in a scratch file; and what was merged."""
+
+    file: str
+    subscribers: int
+    pairs: int
+    duplicates: int
+    received: float
+    conflicts: tuple[Rejects, ...]
+
+
+class EmitPairs:
+    """Spreads pairs, and subscribers, over ranges of subscriber names."""
+
+    def __init__(
+        self, buckets: Buckets, bounds: Names, dictionary: "Broadcast[Dictionary]"
+    ) -> None:
+        self._buckets = buckets
+        self._bounds = bounds
+        self._dictionary = dictionary
+
+    def __call__(self, rows: Rows, tally: Tally) -> Iterator[Emitted]:
+        if rows.source.kind.name == "pairs":
+            return self._pairs(rows, tally)
+        return self._subscribers(rows)
+
+    def _pairs(self, rows: Rows, tally: Tally) -> Iterator[Emitted]:
+        topic, who = rows.names["topic"], rows.names["subscriber"]
+        ids = self._dictionary.value.ids(rows.buffer, topic.starts, topic.ends)
+        starts, ends = who.starts, who.ends
+        known = ids >= 0
+        if not known.all():
+            _tally_unknown(rows, ~known, tally)
+            ids, starts, ends = ids[known], starts[known], ends[known]
+        runs = kernels.run_starts(rows.buffer, starts, ends)
+        counts = np.diff(np.append(runs, len(ids)))
+        starts, ends = starts[runs], ends[runs]
+        for bucket, chosen in self._ranges(rows.buffer, starts, ends):
+            data, _ = kernels.gather(rows.buffer, starts[chosen], ends[chosen])
+            yield (
+                bucket,
+                Wanted(
+                    data,
+                    (ends[chosen] - starts[chosen]).astype(np.int16),
+                    counts[chosen].astype(np.int32),
+                    gather_slices(ids, runs[chosen], counts[chosen]),
+                ),
+            )
+
+    def _subscribers(self, rows: Rows) -> Iterator[Emitted]:
+        spans, count = rows.names["name"], len(rows.position)
+        thresholds = rows.numbers.get("threshold", np.full(count, ABSENT))
+        nowhere = np.full(count, np.nan)
+        places = np.column_stack([rows.numbers.get(c, nowhere) for c in ("x", "y")])
+        for bucket, chosen in self._ranges(rows.buffer, spans.starts, spans.ends):
+            starts, ends = spans.starts[chosen], spans.ends[chosen]
+            data, _ = kernels.gather(rows.buffer, starts, ends)
+            yield (
+                bucket,
+                Described(
+                    data,
+                    (ends - starts).astype(np.int16),
+                    thresholds[chosen],
+                    places[chosen],
+                    rows.source.index,
+                    rows.position[chosen],
+                ),
+            )
+
+    def _ranges(
+        self, buffer: Bytes, starts: Int32s, ends: Int32s
+    ) -> Iterator[tuple[int, Int64s]]:
+        bounds = self._bounds
+        buckets = kernels.range_buckets(
+            buffer, starts, ends, bounds.data, bounds.offsets
+        )
+        order, ranges = counting_order(buckets, self._buckets.data)
+        for bucket in range(self._buckets.data):
+            if ranges[bucket] < ranges[bucket + 1]:
+                yield bucket, order[ranges[bucket] : ranges[bucket + 1]]
+
+
+def _tally_unknown(rows: Rows, unknown: Any, tally: Tally) -> None:
+    tally.unknown_pairs += int(unknown.sum())
+    if len(tally.unknown_topics) < UNKNOWN_SHOWN:
+        spans = rows.names["topic"]
+        for i in np.flatnonzero(unknown)[: 20 * UNKNOWN_SHOWN]:
+            name = rows.buffer[spans.starts[i] : spans.ends[i]].tobytes().decode()
+            tally.unknown_topics.add(name)
+
+
+def sample_bounds(
+    context: SparkContext, groups: Sequence[Sequence[Split]], ranges: int
+) -> Names:
+    """Names that cut the subscribers of a sample of pairs into about equal ranges.
+
+    A cut decides only which task sorts a subscriber, never the result.
+    """
+    if ranges < 2:
+        return Names.of([])
+    spots = max(1, _SAMPLE_SPOTS // max(1, len(groups)))
+    sampled = (
+        context.parallelize(list(groups), max(1, min(len(groups), 64)))
+        .flatMap(lambda group: [_sample(split, spots) for split in group])
+        .collect()
+    )
+    names = sorted(name for sample in sampled for name in sample)
+    cuts = [names[len(names) * k // ranges] for k in range(1, ranges) if names]
+    unique = sorted(set(cuts))
+    lengths = np.cumsum([0, *map(len, unique)]).astype(np.int64)
+    return Names(np.frombuffer(b"".join(unique), np.uint8), lengths)
+
+
+def _sample(split: Split, spots: int) -> list[bytes]:
+    """Some subscriber names from all over a split."""
+    found: list[bytes] = []
+    for piece in _spots(split, spots):
+        for rows in read_rows(piece):
+            spans = rows.names["subscriber"]
+            text = rows.buffer.tobytes()
+            step = max(1, len(spans.starts) // (64 if piece is not split else 256))
+            found += [
+                text[s:e]
+                for s, e in zip(
+                    spans.starts[::step].tolist(),
+                    spans.ends[::step].tolist(),
+                    strict=True,
+                )
+            ]
+    return found
+
+
+def _spots(split: Split, spots: int) -> Iterator[Split]:
+    """Small pieces of plain text; other files are read whole."""
+    if split.source.format == "parquet" or split.source.gzipped:
+        yield split
+        return
+    size = max(_SPOT_BYTES, split.size // spots)
+    for start in range(split.start, split.end, size):
+        end = min(start + _SPOT_BYTES, split.end)
+        yield Split(split.source, start, end, end - start)
+
+
+def sort_pairs(
+    exchange: Exchange,
+    scratch: Place,
+    rates: "Broadcast[Int64s]",
+    attributes: frozenset[str],
+) -> list[Sorted]:
+    """Sort each range into a scratch file: names in order, topics ascending, once.
+
+    `attributes` (threshold, x, y) are what the subscribers have besides a name.
+    """
+
+    def task(bucket: int, items: Iterator[Any]) -> Iterator[Sorted]:
+        yield _sort_bucket(list(items), scratch, bucket, rates.value, attributes)
+
+    return exchange.read(task)
+
+
+def _sort_bucket(
+    items: list[Wanted | Described],
+    scratch: Place,
+    bucket: int,
+    rates: Int64s,
+    attributes: frozenset[str],
+) -> Sorted:
+    wanted = [i for i in items if isinstance(i, Wanted)]
+    described = [i for i in items if isinstance(i, Described)]
+    named: list[Wanted | Described] = [*wanted, *described]
+    if not named:
+        return Sorted("", 0, 0, 0, 0.0, ())
+    data = np.concatenate([i.data for i in named])
+    offsets = np.zeros(sum(len(i.lengths) for i in named) + 1, np.int64)
+    np.cumsum(np.concatenate([i.lengths for i in named]), out=offsets[1:])
+    starts, ends = offsets[:-1], offsets[1:]
+    order = kernels.sort_order(data, starts, ends)
+    firsts = kernels.run_starts(data, starts[order], ends[order])
+    owner = np.empty(len(order), np.int64)
+    owner[order] = np.repeat(
+        np.arange(len(firsts)), np.diff(np.append(firsts, len(order)))
+    )
+    runs = sum(len(i.lengths) for i in wanted)
+    lists, topics, pairs = _lists(wanted, order[order < runs], owner, len(firsts))
+    first_names = order[firsts]
+    names = Names(*kernels.gather(data, starts[first_names], ends[first_names]))
+    thresholds, places, conflicts = _descriptions(described, owner[runs:], len(firsts))
+    file = f"{bucket:05d}-{os.getpid()}-{_attempt()}.arrow"
+    columns: dict[str, Any] = {
+        "name": names.to_arrow().cast(pa.large_string()),
+        "topics": list_array(lists, topics),
+    }
+    if "threshold" in attributes:
+        columns["threshold"] = thresholds
+    if "x" in attributes:
+        columns["x"], columns["y"] = places[:, 0], places[:, 1]
+    _write_scratch(scratch / file, pa.table(columns))
+    received = float(rates[topics].sum(dtype=np.float64)) if len(topics) else 0.0
+    return Sorted(
+        file,
+        len(names),
+        len(topics),
+        pairs - len(topics),
+        received,
+        tuple(conflicts),
+    )
+
+
+def _lists(
+    wanted: list[Wanted], order: Int64s, owner: Int64s, subscribers: int
+) -> tuple[Int64s, Int32s, int]:
+    """Each subscriber's topics; also how many pairs there were with repeats."""
+    if not wanted:
+        return np.zeros(subscribers + 1, np.int64), np.zeros(0, np.int32), 0
+    counts = np.concatenate([w.counts for w in wanted]).astype(np.int64)
+    starts = np.cumsum(counts) - counts
+    topics = np.concatenate([w.topics for w in wanted])
+    gathered = gather_slices(topics, starts[order], counts[order])
+    sizes = np.zeros(subscribers, np.int64)
+    np.add.at(sizes, owner[: len(counts)], counts)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return *sort_lists(offsets, gathered), len(gathered)
+
+
+def _descriptions(
+    described: list[Described], owner: Int64s, subscribers: int
+) -> tuple[Int64s, Float64s, list[Rejects]]:
+    """Thresholds and places; of rows that disagree on one subscriber the least
+    (by threshold, x, y) is kept, whatever their order."""
+    thresholds = np.full(subscribers, ABSENT, np.int64)
+    places = np.full((subscribers, 2), np.nan)
+    conflicts: list[Rejects] = []
+    if not described:
+        return thresholds, places, conflicts
+    given = np.concatenate([d.thresholds for d in described])
+    where = np.concatenate([d.places for d in described])
+    source = np.concatenate([np.full(len(d.position), d.source) for d in described])
+    position = np.concatenate([d.position for d in described])
+    order = np.lexsort((where[:, 1], where[:, 0], given, owner))
+    first = order[np.append(True, np.diff(owner[order]) > 0)]
+    thresholds[owner[first]] = given[first]
+    places[owner[first]] = where[first]
+    kept = places[owner]
+    same = (given == thresholds[owner]) & (
+        (where == kept) | (np.isnan(where) & np.isnan(kept))
+    ).all(axis=1)
+    for index in np.unique(source[~same]):
+        at = position[~same & (source == index)]
+        reason = np.full(len(at), CONFLICT, np.int32)
+        conflicts.append(Rejects(int(index), at, reason, np.zeros_like(reason)))
+    return thresholds, places, conflicts
+
+
+def _attempt() -> int:
+    context = TaskContext.get()
+    return context.taskAttemptId() if context is not None else 0
+
+
+def _write_scratch(place: Place, table: pa.Table) -> None:
+    filesystem, path = place.open()
+    with (
+        filesystem.open_output_stream(path) as stream,
+        pa.ipc.new_file(stream, table.schema) as writer,
+    ):
+        writer.write_table(table, BLOCK)

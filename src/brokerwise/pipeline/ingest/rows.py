@@ -1,0 +1,298 @@
+"""Rows of any format as spans of one buffer, checked field by field."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from brokerwise.kernels import fields, tokens
+from brokerwise.model.arrays import Bytes, Int32s, Int64s
+from brokerwise.model.names import MAX_NAME_BYTES
+from brokerwise.pipeline.ingest.rejects import FIELD, NOT_JSON, TOO_LONG, Rejects
+from brokerwise.pipeline.ingest.sources import Source
+from brokerwise.pipeline.ingest.splits import CHUNK_BYTES, Split, read_chunks
+from brokerwise.storage.place import Place
+
+ABSENT = -1  # a count that an optional column does not give
+
+_PARQUET_ROWS = 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """One field of each row: bytes [starts[i], ends[i]) of the rows' buffer."""
+
+    starts: Int32s
+    ends: Int32s
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Good rows: names as spans of `buffer`, numbers by role, where each row is;
+    and the rejected ones. `count` counts both."""
+
+    source: Source
+    count: int
+    buffer: Bytes
+    names: dict[str, Spans]
+    numbers: dict[str, Any]
+    position: Int64s
+    rejects: Rejects
+
+
+@dataclass(frozen=True, eq=False)
+class _Raw:
+    """Rows as they were found; status and found as `kernels.tokens` has them."""
+
+    buffer: Bytes
+    fields: list[Spans]
+    position: Int64s
+    status: Int32s
+    found: Int32s
+
+
+def read_rows(split: Split, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Rows]:
+    """The rows of a split, some at a time."""
+    source = split.source
+    if source.format == "parquet":
+        raws = _parquet_rows(split)
+    elif source.format == "jsonl":
+        raws = _text_rows(split, chunk_bytes, _json_rows)
+    else:
+        raws = _text_rows(split, chunk_bytes, _delimited_rows)
+    return (_checked(source, raw) for raw in raws)
+
+
+def _text_rows(
+    split: Split,
+    chunk_bytes: int,
+    parse: Callable[[Source, int, bytes], _Raw],
+) -> Iterator[_Raw]:
+    for chunk in read_chunks(split, chunk_bytes):
+        if chunk.overlong:
+            yield _unusable(split.source, chunk.position)
+        else:
+            yield parse(split.source, chunk.position, chunk.text)
+
+
+def _unusable(source: Source, position: int) -> _Raw:
+    one = np.zeros(1, np.int32)
+    spans = [Spans(one, one) for _ in source.roles]
+    where = np.array([position], np.int64)
+    return _Raw(np.zeros(1, np.uint8), spans, where, one + TOO_LONG, one)
+
+
+def _delimited_rows(source: Source, position: int, text: bytes) -> _Raw:
+    buffer = np.frombuffer(text, np.uint8)
+    place = np.full(source.width, -1, np.int64)
+    for field, column in enumerate(source.columns):
+        place[int(column)] = field
+    starts, ends, row_start, status, found, rows = tokens.split_rows(
+        buffer,
+        source.delimiter,
+        source.width,
+        place,
+        tokens.count_lines(buffer),
+        len(source.columns),
+    )
+    spans = [Spans(s[:rows], e[:rows]) for s, e in zip(starts, ends, strict=True)]
+    raw = _Raw(
+        buffer,
+        spans,
+        position + row_start[:rows].astype(np.int64),
+        status[:rows],
+        found[:rows],
+    )
+    return _unescaped(raw) if (raw.status == tokens.ROW_ESCAPED).any() else raw
+
+
+def _unescaped(raw: _Raw) -> _Raw:
+    """Rows with doubled quotes: their fields are written again behind the text."""
+    text = bytearray(raw.buffer.tobytes())
+    for row in np.flatnonzero(raw.status == tokens.ROW_ESCAPED):
+        for spans in raw.fields:
+            old = bytes(text[spans.starts[row] : spans.ends[row]])
+            spans.starts[row] = len(text)
+            text += old.replace(b'""', b'"')
+            spans.ends[row] = len(text)
+    status = np.where(raw.status == tokens.ROW_ESCAPED, tokens.ROW_OK, raw.status)
+    buffer = np.frombuffer(bytes(text), np.uint8)
+    return _Raw(buffer, raw.fields, raw.position, status, raw.found)
+
+
+def _json_rows(source: Source, position: int, text: bytes) -> _Raw:
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    cells: list[list[bytes]] = [[] for _ in source.columns]
+    positions, status, found = [], [], []
+    at = position
+    for line in text.split(b"\n"):
+        if line.strip():
+            positions.append(at)
+            problem, which = _json_row(decoder, source, line, cells)
+            status.append(problem)
+            found.append(which)
+        at += len(line) + 1
+    buffer, spans = _joined(cells)
+    return _Raw(
+        buffer,
+        spans,
+        np.array(positions, np.int64),
+        np.array(status, np.int32),
+        np.array(found, np.int32),
+    )
+
+
+def _json_row(
+    decoder: "msgspec.json.Decoder[dict[str, Any]]",
+    source: Source,
+    line: bytes,
+    cells: list[list[bytes]],
+) -> tuple[int, int]:
+    """Append the cells of one line; returns what is wrong with it."""
+    try:
+        content = decoder.decode(line)
+        problem = TOO_LONG if len(line) > tokens.MAX_LINE_BYTES else 0
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        content, problem = {}, NOT_JSON
+    which = 0
+    for field, column in enumerate(source.columns):
+        cell = _json_cell(content.get(str(column)))
+        if cell is None and not problem:
+            problem, which = FIELD + fields.FIELD_NOT_TEXT, field
+        cells[field].append(cell or b"")
+    return problem, which
+
+
+def _json_cell(value: Any) -> bytes | None:
+    if value is None:
+        return b""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value).encode()
+    return None
+
+
+def _joined(cells: list[list[bytes]]) -> tuple[Bytes, list[Spans]]:
+    spans, base, texts = [], 0, []
+    for column in cells:
+        ends = base + np.cumsum([0, *(len(c) for c in column)]).astype(np.int32)
+        spans.append(Spans(ends[:-1], ends[1:]))
+        base = int(ends[-1])
+        texts.append(b"".join(column))
+    return np.frombuffer(b"".join(texts) or b"\0", np.uint8), spans
+
+
+def _parquet_rows(split: Split) -> Iterator[_Raw]:
+    filesystem, path = Place(split.source.uri).open()
+    with pq.ParquetFile(filesystem.open_input_file(path)) as file:
+        metadata = file.metadata
+        groups = range(split.start, split.end)
+        row = sum(metadata.row_group(g).num_rows for g in range(split.start))
+        columns = [str(c) for c in split.source.columns]
+        for batch in file.iter_batches(_PARQUET_ROWS, groups, columns):
+            yield _parquet_raw([batch.column(c) for c in columns], row)
+            row += batch.num_rows
+
+
+def _parquet_raw(columns: list[pa.Array], row: int) -> _Raw:
+    texts, spans, base = [], [], 0
+    for column in columns:
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("us"))
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        array = column.cast(pa.large_binary() if _binary(column) else pa.large_string())
+        array = array.fill_null(b"" if _binary(column) else "")
+        _, offsets, data = array.buffers()
+        ends = np.frombuffer(offsets, np.int64)
+        ends = ends[array.offset : array.offset + len(array) + 1]
+        texts.append(np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]])
+        local = (ends - ends[0] + base).astype(np.int32)
+        spans.append(Spans(local[:-1], local[1:]))
+        base = int(local[-1])
+    count = len(columns[0])
+    none = np.zeros(count, np.int32)
+    position = np.arange(row, row + count, dtype=np.int64)
+    return _Raw(
+        np.concatenate([*texts, [0]]).astype(np.uint8), spans, position, none, none
+    )
+
+
+def _binary(column: pa.Array) -> bool:
+    return column.type in (pa.binary(), pa.large_binary())
+
+
+def _checked(source: Source, raw: _Raw) -> Rows:
+    """Check every field; the first thing wrong with a row is its reason."""
+    ascii_only = bool(raw.buffer.max(initial=0) < 0x80)
+    status, found = raw.status.copy(), raw.found.copy()
+    names: dict[str, Spans] = {}
+    numbers: dict[str, Any] = {}
+    usable = status == tokens.ROW_OK
+    for field, (role, spans) in enumerate(zip(source.roles, raw.fields, strict=True)):
+        if role in ("topic", "subscriber", "name"):
+            names[role] = spans
+            problems = fields.check_names(
+                raw.buffer, spans.starts, spans.ends, MAX_NAME_BYTES, ascii_only
+            )
+        else:
+            numbers[role], problems = _NUMBERS[role](raw.buffer, spans)
+            if role not in source.kind.required:
+                absent = problems == fields.FIELD_EMPTY
+                numbers[role][absent] = ABSENT
+                problems[absent] = fields.FIELD_OK
+        bad = usable & (status == tokens.ROW_OK) & (problems != fields.FIELD_OK)
+        status[bad] = FIELD + problems[bad]
+        found[bad] = field
+    good = status == tokens.ROW_OK
+    rejects = Rejects(source.index, raw.position[~good], status[~good], found[~good])
+    if not good.all():
+        names = {r: Spans(s.starts[good], s.ends[good]) for r, s in names.items()}
+        numbers = {role: values[good] for role, values in numbers.items()}
+    return Rows(
+        source,
+        len(status),
+        raw.buffer,
+        names,
+        numbers,
+        raw.position[good],
+        rejects,
+    )
+
+
+def _counts(buffer: Bytes, spans: Spans) -> tuple[Int64s, Int32s]:
+    return fields.parse_counts(buffer, spans.starts, spans.ends)
+
+
+def _times(buffer: Bytes, spans: Spans) -> tuple[Int64s, Int32s]:
+    return fields.parse_times(buffer, spans.starts, spans.ends)
+
+
+def _decimals(buffer: Bytes, spans: Spans) -> tuple[Any, Int32s]:
+    values = np.full(len(spans.starts), np.nan)
+    status = np.zeros(len(values), np.int32)
+    text = buffer.tobytes()
+    for i, (start, end) in enumerate(zip(spans.starts, spans.ends, strict=True)):
+        if end > start:
+            try:
+                values[i] = float(text[start:end])
+            except ValueError:
+                status[i] = fields.FIELD_NOT_DECIMAL
+            if np.isinf(values[i]):
+                status[i] = fields.FIELD_NOT_DECIMAL
+    return values, status
+
+
+_NUMBERS: dict[str, Callable[[Bytes, Spans], tuple[Any, Int32s]]] = {
+    "rate": _counts,
+    "bytes": _counts,
+    "time": _times,
+    "threshold": _counts,
+    "x": _decimals,
+    "y": _decimals,
+}

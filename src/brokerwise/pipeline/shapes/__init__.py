@@ -1,0 +1,1 @@
+"""The shapes of published traces, as distributions to draw from."""

@@ -1,0 +1,78 @@
+"""Pieces of a page. All text is escaped here: names come from users."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number, or a short text, and what it is."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text; the first column names the row, the others are numbers."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def facts_html(facts: Iterable[Fact]) -> str:
+    return f'<dl class="facts">{"".join(map(_fact, facts))}</dl>'
+
+
+def inputs_html(facts: Iterable[Fact]) -> str:
+    """Facts that are long texts: paths, digests, commands."""
+    items = "".join(
+        f"<div><dt>{escape(f.label)}</dt><dd><code>{escape(f.value)}</code>"
+        f"{_note(f)}</dd></div>"
+        for f in facts
+    )
+    return f'<dl class="inputs">{items}</dl>'
+
+
+def table_html(table: Table) -> str:
+    """A table that scrolls in its own box, also from the keyboard."""
+    head = "".join(f'<th scope="col">{escape(c)}</th>' for c in table.columns)
+    body = "".join(map(_row, table.rows))
+    caption = escape(table.caption)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
+        f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def json_script(identity: str, content: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Data for scripts and later readers; nothing in it can end the element."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{escape(identity)}">{text}</script>'
+
+
+def _fact(fact: Fact) -> str:
+    return (
+        f"<div><dt>{escape(fact.label)}</dt>"
+        f"<dd>{escape(fact.value)}{_note(fact)}</dd></div>"
+    )
+
+
+def _note(fact: Fact) -> str:
+    return f"<small>{escape(fact.note)}</small>" if fact.note else ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    first, *rest = map(escape, cells)
+    return (
+        f'<tr><th scope="row">{first}</th>'
+        f"{''.join(f'<td>{cell}</td>' for cell in rest)}</tr>"
+    )

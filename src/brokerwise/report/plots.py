@@ -1,0 +1,129 @@
+"""Plots as data: what to draw, independent of colours and of the drawing library."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal
+
+from brokerwise.report.html import Table
+from brokerwise.report.numbers import tick
+
+_MARGIN = 0.04  # of the axis, so that no mark touches the frame
+_LEAST_DECADES = 0.5  # of an axis, so that it has room for ticks
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points with what to say about each. A `step` holds its value to the next."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    hover: Sequence[str]
+    style: Literal["step", "line", "points"] = "points"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A title with its unit; logarithmic axes show only what is above zero."""
+
+    title: str
+    log: bool = True
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure, what it shows in words, and the same in tables."""
+
+    title: str
+    caption: str
+    x: Axis
+    y: Axis
+    series: Sequence[Series]
+    tables: Sequence[Table] = field(default=())
+
+    @property
+    def drawable(self) -> bool:
+        return any(len(points) for points, _ in self._points())
+
+    @property
+    def hidden(self) -> int:
+        """Points that a logarithmic axis cannot show."""
+        return sum(len(s.x) for s in self.series) - sum(
+            len(points) for points, _ in self._points()
+        )
+
+    def spec(self) -> dict[str, Any]:
+        """What the page's script draws. Labels are escaped: the drawing library
+        would read markup in them.
+        """
+        drawn = self._points()
+        every = [point for points, _ in drawn for point in points]
+        return {
+            "x": _axis_spec(self.x, [x for x, _, _ in every]),
+            "y": _axis_spec(self.y, [y for _, y, _ in every]),
+            "series": [_series_spec(series, points) for points, series in drawn],
+        }
+
+    def _points(self) -> list[tuple[list[tuple[float, float, str]], Series]]:
+        return [
+            (
+                [
+                    (x, y, text)
+                    for x, y, text in zip(s.x, s.y, s.hover, strict=True)
+                    if (x > 0 or not self.x.log) and (y > 0 or not self.y.log)
+                ],
+                s,
+            )
+            for s in self.series
+        ]
+
+
+def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Places and labels of ticks from `low` to `high`, both above zero.
+
+    Two to nine of them on an axis of half a decade to thirty: powers of ten, fewer
+    on a long axis, and digits between them on a short one.
+    """
+    decades = math.log10(high / low)
+    step = max(1, math.ceil(decades / 8))
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    ticks = []
+    for exponent in range(first - first % step, last + 1, step):
+        for digits in _digits(decades):
+            value = float(f"{digits}e{exponent}")
+            if low <= value <= high:
+                ticks.append((value, tick(digits, exponent)))
+    return ticks
+
+
+def _digits(decades: float) -> Sequence[str]:
+    if decades < 1:
+        return ("1", "1.5", "2", "3", "5", "7")
+    return ("1", "2", "5") if decades < 2.5 else ("1",)
+
+
+def _series_spec(
+    series: Series, points: list[tuple[float, float, str]]
+) -> dict[str, Any]:
+    return {
+        "name": escape(series.name),
+        "style": series.style,
+        "x": [x for x, _, _ in points],
+        "y": [y for _, y, _ in points],
+        "hover": [escape(text) for _, _, text in points],
+    }
+
+
+def _axis_spec(axis: Axis, values: list[float]) -> dict[str, Any]:
+    spec: dict[str, Any] = {"title": escape(axis.title), "log": axis.log}
+    if not axis.log or not values:
+        return spec
+    low, high = math.log10(min(values)), math.log10(max(values))
+    margin = max(_MARGIN * (high - low), (_LEAST_DECADES - (high - low)) / 2)
+    spec["range"] = [low - margin, high + margin]
+    ticks = log_ticks(10 ** (low - margin), 10 ** (high + margin))
+    spec["ticks"] = [value for value, _ in ticks]
+    spec["labels"] = [label for _, label in ticks]
+    return spec

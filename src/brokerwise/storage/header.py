@@ -1,0 +1,71 @@
+"""The JSON file that says what a directory holds: read it, or say what is wrong."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from brokerwise.model.errors import InputError
+from brokerwise.storage.place import Place
+
+Header = TypeVar("Header")
+
+
+def parse_header(
+    place: Place,
+    name: str,
+    kind: type[Header],
+    *,
+    format: int,
+    keys: Mapping[str, Sequence[str]],
+    hint: str = "",
+) -> Header:
+    """The file `name` of a directory as `kind`, a dataclass.
+
+    `keys` says which keys some of its fields, themselves mappings, must have.
+    """
+    file = place / name
+    if not file.exists():
+        what = name.removesuffix(".json")
+        raise InputError(
+            f"{place} is not a {what} directory: it has no {name}", hint=hint
+        )
+    content = _content(file, format)
+    try:
+        header = msgspec.convert(content, kind)
+        for field, needed in keys.items():
+            for key in needed:
+                getattr(header, field)[key]
+    except msgspec.ValidationError as cause:
+        raise InputError(f"{file}: {cause}") from cause
+    except KeyError as cause:
+        raise InputError(f"{file} has no {cause}") from cause
+    for path in sorted(named_files(content)):
+        if not inside(path):
+            raise InputError(f"{file} names a file outside its directory: {path!r}")
+    return header
+
+
+def named_files(header: Mapping[str, Any]) -> set[str]:
+    """The files, relative to the directory, that a header names."""
+    parts = {
+        f"{table}/{n}" for table in header["files"] for n in header["files"][table]
+    }
+    return parts.union(dict(header.get("tables", {})).values())
+
+
+def inside(path: str) -> bool:
+    """Whether a relative path stays in the directory that it starts from."""
+    return not path.startswith("/") and ".." not in path.split("/")
+
+
+def _content(file: Place, format: int) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read())
+    except ValueError as cause:
+        raise InputError(f"{file} is not JSON: {cause}") from cause
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != format:
+        raise InputError(f"{file}: found format {found}, expected {format}")
+    return dict(content)

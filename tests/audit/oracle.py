@@ -1,0 +1,124 @@
+"""What is wrong with a plan, counted in plain dictionaries, one pair at a time."""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+from tests.audit.forge import Forgery
+
+from brokerwise.model.workload import Workload
+
+
+def expected_totals(plan: Forgery, workload: Workload) -> dict[str, int]:
+    """How many violations each check must report; those with none are left out."""
+    loads: Counter[int] = Counter()
+    runs: Counter[tuple[int, int]] = Counter()
+    served: Counter[tuple[int, int]] = Counter()
+    lists = 0
+    for row in plan.rows:
+        lists += len(row["topics"]) != len(row["brokers"])
+        for topic, broker in zip(row["topics"], row["brokers"], strict=False):
+            served[row["subscriber"], topic] += 1
+            runs[topic, broker] += 1
+    rates = dict(enumerate(workload.rates.tolist()))
+    existing = {line["broker"] for line in plan.brokers}
+    for (topic, broker), pairs in runs.items():
+        loads[broker] += rates.get(topic, 0) * (1 + pairs)
+    wanted = {
+        (s, t) for s in range(workload.subscribers) for t in workload.interests.of(s)
+    }
+    totals = {
+        "totals": _totals(plan, runs, rates, existing),
+        "fleet": _fleet(plan),
+        "capacity": _capacity(plan, loads),
+        "load": sum(_line_differs(line, loads, runs) for line in plan.brokers),
+        "assignment": _assignment(plan, runs),
+        "broker": sum(n for (_, b), n in runs.items() if b not in existing),
+        "subscribers": _subscribers(plan, workload),
+        "lists": lists,
+        "repeated": sum(times - 1 for times in served.values()),
+        "unwanted": sum(pair not in wanted for pair in served),
+        "threshold": _short(plan, workload, set(served) & wanted),
+    }
+    return {check: total for check, total in totals.items() if total}
+
+
+def _totals(
+    plan: Forgery,
+    runs: Counter[tuple[int, int]],
+    rates: dict[int, int],
+    existing: set[int],
+) -> int:
+    here = {run: n for run, n in runs.items() if run[1] in existing}
+    incoming = sum(rates.get(topic, 0) for topic, _ in here)
+    outgoing = sum(rates.get(topic, 0) * n for (topic, _), n in here.items())
+    truth = {
+        "brokers": len(plan.brokers),
+        "load": incoming + outgoing,
+        "pairs": sum(here.values()),
+        "incoming": incoming,
+        "outgoing": outgoing,
+        "delivered": outgoing,
+    }
+    figures: dict[str, Any] = plan.header["figures"]
+    return sum(truth[figure] != value for figure, value in figures.items())
+
+
+def _fleet(plan: Forgery) -> int:
+    wrong = sum(n > 1 for n in Counter(b["broker"] for b in plan.brokers).values())
+    types = {t["name"]: t for t in plan.header["fleet"]["broker_types"]}
+    for name, used in Counter(b["type"] for b in plan.brokers).items():
+        count = types[name]["count"] if name in types else 0
+        wrong += count is not None and used > count
+    return wrong
+
+
+def _capacity(plan: Forgery, loads: Counter[int]) -> int:
+    wrong = 0
+    types = {t["name"]: t for t in plan.header["fleet"]["broker_types"]}
+    for line in plan.brokers:
+        true = types.get(line["type"], line)["capacity"]
+        wrong += true != line["capacity"]
+        wrong += loads[line["broker"]] > min(true, line["capacity"])
+    return wrong
+
+
+def _line_differs(
+    line: dict[str, Any], loads: Counter[int], runs: Counter[tuple[int, int]]
+) -> bool:
+    mine = [n for (_, broker), n in runs.items() if broker == line["broker"]]
+    truth = (loads[line["broker"]], len(mine), sum(mine))
+    return (line["load"], line["topics"], line["pairs"]) != truth
+
+
+def _assignment(plan: Forgery, runs: Counter[tuple[int, int]]) -> int:
+    said: dict[tuple[int, int], list[int]] = {}
+    for line in plan.assignment:
+        said.setdefault((line["topic"], line["broker"]), []).append(line["pairs"])
+    return sum(said.get(run) != [runs.get(run, 0)] for run in said.keys() | runs.keys())
+
+
+def _subscribers(plan: Forgery, workload: Workload) -> int:
+    ids = [row["subscriber"] for row in plan.rows]
+    times = Counter(ids)
+    known = range(workload.subscribers)
+    wrong = sum(later <= earlier for earlier, later in pairwise(ids))
+    wrong += sum(n > 1 for n in times.values())
+    wrong += sum(subscriber not in known for subscriber in times)
+    wrong += sum(subscriber not in times for subscriber in known)
+    return int(wrong)
+
+
+def _short(plan: Forgery, workload: Workload, received: set[tuple[int, int]]) -> int:
+    if plan.header["kind"] != "provision":
+        return 0
+    short = 0
+    for subscriber in range(workload.subscribers):
+        threshold = plan.header["threshold"]
+        if workload.thresholds is not None and workload.thresholds[subscriber] >= 0:
+            threshold = workload.thresholds[subscriber]
+        topics = workload.interests.of(subscriber).tolist()
+        total = sum(int(workload.rates[t]) for t in topics)
+        got = sum(int(workload.rates[t]) for t in topics if (subscriber, t) in received)
+        short += got < min(threshold, total)
+    return short

@@ -1,0 +1,105 @@
+"""What the program says when it is called wrongly, or not sure what to do."""
+
+import subprocess
+import sys
+
+import pytest
+
+from brokerwise.cli import main as program
+from brokerwise.cli.main import run
+from brokerwise.model.errors import BrokerwiseError
+
+COMMANDS = ["ingest", "profile", "audit", "generate"]
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["ingest", "profile", "audit"])
+def test_each_command_shows_an_example(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert run([command, "--help"]) == 0
+    assert f"brokerwise {command}" in capsys.readouterr().out.split("Example:")[1]
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("brokerwise 0.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "hint"),
+    [
+        (["nope"], "No such command 'nope'", "brokerwise --help"),
+        (["audit", "--what"], "No such option", "brokerwise audit --help"),
+        (["ingest"], "Missing option", "brokerwise ingest --help"),
+    ],
+)
+def test_a_wrong_call_is_explained_with_exit_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], text: str, hint: str
+) -> None:
+    assert run(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ")
+    assert text in shown
+    assert shown.endswith(f"Try: {hint}\n")
+
+
+def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    assert capsys.readouterr().err.startswith("Usage:")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (
+            BrokerwiseError("lost", details=["one"], hint="Try."),
+            3,
+            "error: lost\n  one\nTry.\n",
+        ),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was written\n"),
+        (ZeroDivisionError("by zero"), 3, "error: ZeroDivisionError: by zero\n"),
+    ],
+)
+def test_failures_have_their_exit_codes_and_no_traceback(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    shown: str,
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise error
+
+    monkeypatch.setattr(program, "app", fail)
+    assert run(["ingest"]) == code
+    printed = capsys.readouterr().err
+    assert printed.startswith(shown)
+    assert "Traceback" not in printed
+
+
+def test_debug_shows_where(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise BrokerwiseError("lost")
+
+    monkeypatch.setattr(program, "app", fail)
+    assert run(["--debug", "ingest"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_help_starts_without_the_heavy_libraries() -> None:
+    code = (
+        "import sys; from brokerwise.cli.main import run; run(['--help']); "
+        "print(sorted({'pyspark', 'numba', 'plotly'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,81 @@
+"""Plots as data."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brokerwise.report.plots import Axis, Plot, Series, log_ticks
+
+
+def plot(*series: Series, log: bool = True) -> Plot:
+    return Plot("title", "caption", Axis("x", log), Axis("y", log), series)
+
+
+@given(st.floats(-12, 15), st.floats(0.5, 30))
+def test_ticks_are_few_ordered_and_on_the_axis(low: float, decades: float) -> None:
+    ticks = log_ticks(10**low, 10 ** (low + decades))
+    places = [place for place, _ in ticks]
+    assert places == sorted(set(places))
+    assert all(10**low <= place <= 10 ** (low + decades) for place in places)
+    assert 2 <= len(ticks) <= 9
+
+
+def test_a_long_axis_has_powers_of_ten() -> None:
+    assert [label for _, label in log_ticks(0.8, 2e6)] == [
+        *("1", "10", "100", "1,000", "10,000", "100,000", "1 M")
+    ]
+
+
+def test_a_short_axis_has_ticks_between() -> None:
+    assert [label for _, label in log_ticks(3, 60)] == ["5", "10", "20", "50"]
+    assert [label for _, label in log_ticks(8, 18)] == ["10", "15"]
+
+
+def test_logarithmic_axes_leave_out_zeros_and_count_them() -> None:
+    shown = plot(Series("s", [0, 1, 10], [5, 0, 2], ["a", "b", "c"]))
+    assert shown.hidden == 2
+    assert shown.drawable
+    assert shown.spec()["series"][0]["x"] == [10]
+    assert shown.spec()["series"][0]["hover"] == ["c"]
+
+
+def test_linear_axes_show_zeros() -> None:
+    shown = plot(Series("s", [0, 1], [5, 0], ["a", "b"]), log=False)
+    assert shown.hidden == 0
+    assert shown.spec()["series"][0]["x"] == [0, 1]
+    assert "range" not in shown.spec()["x"]
+
+
+def test_every_point_is_within_the_range() -> None:
+    spec = plot(Series("s", [3, 4000], [0.01, 0.5], ["", ""])).spec()
+    low, high = spec["x"]["range"]
+    assert low < math.log10(3) < math.log10(4000) < high
+
+
+def test_values_close_together_have_an_axis_with_ticks() -> None:
+    spec = plot(Series("s", [7, 8], [1, 1], ["one", "other"])).spec()
+    middle = math.log10(56) / 2
+    assert spec["x"]["range"] == pytest.approx([middle - 0.25, middle + 0.25])
+    assert spec["x"]["labels"] == ["5", "7", "10"]
+    assert spec["y"]["labels"] == ["0.7", "1", "1.5"]
+
+
+def test_nothing_above_zero_cannot_be_drawn() -> None:
+    empty = plot(Series("s", [0], [1], ["zero"]), Series("t", [], [], []))
+    assert not empty.drawable
+    assert "range" not in empty.spec()["x"]
+
+
+def test_labels_cannot_be_markup() -> None:
+    hostile = Plot(
+        "t",
+        "c",
+        Axis("<b>x</b>"),
+        Axis("y"),
+        [Series('<a href="x">n</a>', [1], [1], ["<i>h</i>"])],
+    )
+    spec = hostile.spec()
+    assert spec["x"]["title"] == "&lt;b&gt;x&lt;/b&gt;"
+    assert "<" not in spec["series"][0]["name"] + spec["series"][0]["hover"][0]

@@ -1,0 +1,93 @@
+"""Paths and URIs."""
+
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from brokerwise.model.errors import InputError
+from brokerwise.storage.place import Place
+
+
+def test_a_relative_path_is_local_and_can_be_made_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = Place("out/w")
+    assert place.local == tmp_path / "out" / "w"
+    assert place.absolute() == Place(str(tmp_path / "out" / "w"))
+    assert isinstance(place.open()[0], fs.LocalFileSystem)
+
+
+def test_a_file_uri_is_local(tmp_path: Path) -> None:
+    place = Place(f"file://{tmp_path}/a dir/é") / "x?y"
+    assert place.local == tmp_path / "a dir" / "é" / "x?y"
+    assert place.absolute() == Place(str(place.local))
+
+
+@pytest.mark.parametrize(
+    ("uri", "joined"),
+    [
+        ("w", "w/part"),
+        ("/w/", "/w/part"),
+        ("what?", "what?/part"),
+        ("s3://bucket", "s3://bucket/part"),
+        ("s3://bucket/dir/", "s3://bucket/dir/part"),
+        (
+            "s3://bucket/dir?endpoint_override=http://h:1&scheme=http",
+            "s3://bucket/dir/part?endpoint_override=http://h:1&scheme=http",
+        ),
+    ],
+)
+def test_a_name_goes_before_the_options_of_a_uri(uri: str, joined: str) -> None:
+    assert Place(uri) / "part" == Place(joined)
+
+
+def test_names_are_escaped_in_uris_only() -> None:
+    uri = "s3://bucket/d?region=eu-west-1"
+    assert (Place(uri) / "a b/50%?é").open()[1] == "bucket/d/a b/50%?é"
+    assert Place("d") / "50%" == Place("d/50%")
+
+
+def test_a_uri_may_have_spaces_and_letters_of_any_kind() -> None:
+    place = Place("s3://bucket/my é%20dir?region=eu-west-1")
+    assert place.open()[1] == "bucket/my é dir"
+    assert place.local is None
+    assert place.absolute() is place
+
+
+@pytest.mark.parametrize("uri", ["nope://bucket/dir", "file://host/dir", "s3://k:s@/"])
+def test_a_uri_that_cannot_be_opened_is_bad_input(uri: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Place(uri).open()
+    assert str(refused.value).startswith(f"{Place(uri).without_credentials().uri}: ")
+
+
+def test_credentials_are_not_shown() -> None:
+    place = Place("s3://key:secret@bucket/dir?region=eu-west-1")
+    assert str(place) == "s3://bucket/dir?region=eu-west-1"
+    assert repr(place) == "Place('s3://bucket/dir?region=eu-west-1')"
+    assert place.without_credentials() == Place("s3://bucket/dir?region=eu-west-1")
+    assert f"{place / 'x'}" == "s3://bucket/dir/x?region=eu-west-1"
+    assert str(Place("a:b@c/d")) == "a:b@c/d"  # a path, where it means nothing
+    with pytest.raises(InputError) as refused:
+        Place("nope://key:secret@bucket").open()
+    assert "secret" not in str(refused.value)
+
+
+def test_files_are_written_read_listed_renamed_and_deleted(tmp_path: Path) -> None:
+    root = Place(str(tmp_path / "root"))
+    assert not root.exists()
+    assert root.files() == []
+    (root / "b").make()
+    (root / "b/2").write(b"two")
+    (root / "1").write(b"one")
+    assert (root / "b/2").read() == b"two"
+    assert root.files() == ["1", "b/2"]
+    (root / "b/2").rename("3")
+    assert root.files() == ["1", "b/3"]
+    (root / "b").delete()
+    (root / "1").delete()
+    (root / "1").delete()  # nothing there, nothing to do
+    assert root.exists()
+    assert root.files() == []
