@@ -5,6 +5,7 @@ a local one that is started for the purpose and ends with the process.
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -119,8 +120,6 @@ def generate(
 
     Returns its header: counts, files, and what made it.
     """
-    from contextlib import nullcontext
-
     from brokerwise.pipeline.generate import generate_trace
     from brokerwise.pipeline.progress import Stopwatch
     from brokerwise.pipeline.shapes.published import SHAPES, Size
@@ -133,7 +132,7 @@ def generate(
         Size(SHAPES[shape], scale),
         seed,
         _place(out),
-        session=lambda: nullcontext(_session()),
+        session=_open_session,
         progress=Stopwatch(),
         force=force,
     )
@@ -167,7 +166,13 @@ def ingest(
         columns={r: tuple(c.split(",")) for r, c in (columns or {}).items()},
         **options,
     )
-    return run(_session(), asked, _place(out), force=force, progress=Stopwatch())
+    return run(
+        asked,
+        _place(out),
+        session=_open_session,
+        progress=Stopwatch(),
+        force=force,
+    )
 
 
 def profile(workload: Workload | Path) -> Profile:
@@ -194,6 +199,10 @@ def audit(
         raise InputError("a plan directory is audited against a workload directory")
     where = None if workload is None else _place(workload)
     return list(audit_directory(_place(plan), where).violations)
+
+
+def _open_session() -> "AbstractContextManager[SparkSession]":
+    return nullcontext(_session())
 
 
 def _session() -> "SparkSession":

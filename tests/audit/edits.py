@@ -105,6 +105,10 @@ def beat_the_bound(plan: Forgery) -> None:
     plan.header |= {"objective": 1.5, "gap": 1 / 3}
 
 
+def lose_the_bound(plan: Forgery) -> None:
+    plan.header["bound"] = None
+
+
 def flatter_the_gap(plan: Forgery) -> None:
     plan.header["gap"] = 0.01
 
@@ -278,6 +282,11 @@ CASES = {
     "bound beaten": Case(
         beat_the_bound,
         (("bound", "the objective 1.5 is below its bound 2"),),
+        digested=False,
+    ),
+    "bound lost": Case(
+        lose_the_bound,
+        (("bound", "objective 4.0 and bound None in a plan that is feasible"),),
         digested=False,
     ),
     "gap flattered": Case(

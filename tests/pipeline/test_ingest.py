@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,11 @@ def run(
 ) -> Ingested:
     options = {k: (str(v),) if isinstance(v, Path) else v for k, v in options.items()}
     return ingest(
-        spark,
         IngestOptions(**options),
         Place(str(out)),
-        force=force,
+        session=lambda: nullcontext(spark),
         progress=Stopwatch(),
+        force=force,
     )
 
 

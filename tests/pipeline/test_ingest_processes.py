@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.processes import BROKERWISE, Process, wait_until
 
-from brokerwise.pipeline.ingest.job import ingest
+from brokerwise.pipeline.ingest.job import Ingested, ingest
 from brokerwise.pipeline.ingest.options import IngestOptions
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.storage.place import Place
@@ -54,13 +54,21 @@ def command(trace: Path, out: Path, *more: str) -> list[str]:
     ]
 
 
+def run(spark: SparkSession, options: IngestOptions, out: Path) -> Ingested:
+    return ingest(
+        options,
+        Place(str(out)),
+        session=lambda: nullcontext(spark),
+        progress=Stopwatch(),
+        force=True,
+    )
+
+
 def local_digest(spark: SparkSession, trace: Path, out: Path) -> str:
     options = IngestOptions(
         pairs=(str(trace / "pairs"),), rates=(str(trace / "rates.csv"),)
     )
-    place = Place(str(out))
-    done = ingest(spark, options, place, force=True, progress=Stopwatch())
-    return done.header.digest
+    return run(spark, options, out).header.digest
 
 
 def test_a_run_killed_half_way_leaves_the_old_workload_intact(
@@ -72,7 +80,7 @@ def test_a_run_killed_half_way_leaves_the_old_workload_intact(
     old = IngestOptions(
         pairs=(str(tmp_path / "p.csv"),), rates=(str(tmp_path / "r.csv"),)
     )
-    before = ingest(spark, old, Place(str(out)), force=False, progress=Stopwatch())
+    before = run(spark, old, out)
     with Process(command(trace, out, "--force")) as running:
         running.line_with("topics")
         running.kill()

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -363,3 +364,16 @@ def test_files_have_plain_names_on_a_local_disk(target: Path) -> None:
     assert output.part(12) == "part-00012.parquet"
     assert output.file("brokers") == "brokers.parquet"
     output.abort()
+
+
+def test_what_abort_cannot_remove_the_next_run_clears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = Output.begin(Place(str(tmp_path / "w")), "header.json", force=False)
+    (output.root / "part").write(b"x")
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", lambda *_, **__: None)
+        output.abort()
+    assert len(list(tmp_path.iterdir())) == 2  # the directory and its lock
+    Output.begin(Place(str(tmp_path / "w")), "header.json", force=False).abort()
+    assert list(tmp_path.iterdir()) == []

@@ -69,7 +69,7 @@ def refuse_missing_values(place: Place, name: str, column: pa.ChunkedArray) -> N
     if pa.types.is_list(column.type):
         missing += pc.list_flatten(column).null_count
     if missing:
-        raise InputError(f"{place}: column {name!r} has {missing:,} empty values")
+        raise InputError(f"{place}: column {name!r} has missing values ({missing:,})")
 
 
 def _same(found: pa.DataType, expected: pa.DataType) -> bool:

@@ -70,11 +70,7 @@ def check_workload(
                 f"first, expected {expected:,}"
             )
         expected += part.rows
-    if expected != header.subscribers:
-        raise InputError(
-            f"{place} has {expected:,} subscribers, "
-            f"workload.json says {header.subscribers:,}"
-        )
+    _check_count(place, "subscribers", expected, header.subscribers)
     useful = _check_topics(place, header)
     verify_digests(place, header, [part.digests for part in parts])
     return useful
@@ -93,7 +89,13 @@ def _check_topics(place: Place, header: WorkloadHeader) -> int:
         least = int(rates[-1]) if len(rates) else least
         expected += len(topics)
         useful += int(np.count_nonzero(rates > 0))
+    _check_count(place, "topics", expected, header.topics)
     return useful
+
+
+def _check_count(place: Place, what: str, found: int, stated: int) -> None:
+    if found != stated:
+        raise InputError(f"{place} has {found:,} {what}, workload.json says {stated:,}")
 
 
 def _columns(file: Place, expected: pa.Schema) -> list[str]:

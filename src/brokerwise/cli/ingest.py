@@ -118,9 +118,14 @@ def ingest(
     )
     settings = parse_conf(conf)
     progress = LiveProgress()
-    with progress.session(master, settings) as spark:
-        ingested = run(spark, options, Place(out), force=force, progress=progress)
-        seconds = {**progress.seconds, "total": progress.total}
+    ingested = run(
+        options,
+        Place(out),
+        session=lambda: progress.session(master, settings),
+        progress=progress,
+        force=force,
+    )
+    seconds = {**progress.seconds, "total": progress.total}
     if json:
         print_json(_as_json(ingested, out, seconds))
     else:

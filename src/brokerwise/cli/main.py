@@ -1,10 +1,12 @@
 """The program `brokerwise`."""
 
 import logging
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version as installed_version
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -86,7 +88,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(run(sys.argv[1:]))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Being told to end is like Ctrl-C: nothing half written stays behind."""
+    raise KeyboardInterrupt
 
 
 def _explain_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:

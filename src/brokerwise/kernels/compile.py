@@ -15,3 +15,13 @@ def kernel(function: F) -> F:
     one of another file must be recompiled by hand (`make clean`).
     """
     return cast(F, numba.njit(cache=True, nogil=True)(function))
+
+
+def leaf(function: F) -> F:
+    """Compile a small function that kernels call in their innermost loops.
+
+    It does not count references to its arrays, which would cost more than what it
+    does; so it can neither make arrays nor return them.
+    """
+    uncounted: dict[str, Any] = {"_nrt": False}  # numba uses it for its own strings
+    return cast(F, numba.njit(cache=True, nogil=True, **uncounted)(function))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from brokerwise.kernels.compile import kernel
+from brokerwise.kernels.compile import kernel, leaf
 from brokerwise.model.arrays import Bytes, Int32s, Int64s
 
 FIELD_OK = 0
@@ -17,7 +17,8 @@ FIELD_NOT_TEXT = 8
 FIELD_NOT_DECIMAL = 9
 
 _MAX = 2**63 - 1
-_ZERO, _NINE, _DOT, _PLUS, _MINUS, _SPACE = 48, 57, 46, 43, 45, 32
+_ZERO, _NINE, _COLON = 48, 57, 58
+_DOT, _COMMA, _PLUS, _MINUS, _SPACE = 46, 44, 43, 45, 32
 _MICROS = 1_000_000
 
 
@@ -38,7 +39,7 @@ def check_names(
     return status
 
 
-@kernel
+@leaf
 def valid_utf8(buffer: Bytes, start: int, end: int) -> bool:
     """Whether some bytes are well-formed UTF-8 (RFC 3629: no surrogates, no
     overlong forms, nothing past U+10FFFF)."""
@@ -73,11 +74,15 @@ def valid_utf8(buffer: Bytes, start: int, end: int) -> bool:
 
 @kernel
 def parse_counts(buffer: Bytes, starts: Int32s, ends: Int32s) -> tuple[Int64s, Int32s]:
-    """Whole numbers from 0 to 2^63 - 1; a fraction of zeros is no fraction."""
+    """Whole numbers from 0 to 2^63 - 1, spaces around them ignored; a fraction of
+    zeros is no fraction."""
     values = np.zeros(len(starts), np.int64)
     status = np.zeros(len(starts), np.int32)
     for i in range(len(starts)):
         at, end = _stripped(buffer, starts[i], ends[i])
+        if at == end:
+            status[i] = FIELD_EMPTY
+            continue
         negative = False
         if at < end and (buffer[at] == _MINUS or buffer[at] == _PLUS):
             negative = buffer[at] == _MINUS
@@ -98,7 +103,7 @@ def parse_counts(buffer: Bytes, starts: Int32s, ends: Int32s) -> tuple[Int64s, I
             while at < end and buffer[at] == _ZERO:
                 at += 1
         if at < end or digits == 0:
-            status[i] = FIELD_EMPTY if ends[i] == starts[i] else FIELD_NOT_A_NUMBER
+            status[i] = FIELD_NOT_A_NUMBER
         elif negative and (value > 0 or overflow):
             status[i] = FIELD_NEGATIVE
         elif overflow:
@@ -110,8 +115,10 @@ def parse_counts(buffer: Bytes, starts: Int32s, ends: Int32s) -> tuple[Int64s, I
 
 @kernel
 def parse_times(buffer: Bytes, starts: Int32s, ends: Int32s) -> tuple[Int64s, Int32s]:
-    """Microseconds since 1970, from Unix seconds (whole or decimal) or from
-    ISO 8601 (2013-01-09T12:00:00.5+01:00; T may be a space; UTC if unsaid)."""
+    """Microseconds since 1970, from Unix seconds (whole or decimal, up to twelve
+    digits before the point) or from ISO 8601: 2013-01-09T12:00:00.5+01:00, where T
+    may be a space, seconds or the whole time may be missing, and UTC is meant if no
+    offset is given. Finer digits are cut off; spaces around it are ignored."""
     values = np.zeros(len(starts), np.int64)
     status = np.zeros(len(starts), np.int32)
     for i in range(len(starts)):
@@ -120,13 +127,14 @@ def parse_times(buffer: Bytes, starts: Int32s, ends: Int32s) -> tuple[Int64s, In
             good, value = _iso_micros(buffer, at, end)
         else:
             good, value = _unix_micros(buffer, at, end)
-        values[i] = value
-        if not good:
-            status[i] = FIELD_EMPTY if ends[i] == starts[i] else FIELD_NOT_A_TIME
+        if good:
+            values[i] = value
+        else:
+            status[i] = FIELD_EMPTY if at == end else FIELD_NOT_A_TIME
     return values, status
 
 
-@kernel
+@leaf
 def _stripped(buffer: Bytes, start: int, end: int) -> tuple[int, int]:
     while start < end and buffer[start] == _SPACE:
         start += 1
@@ -135,7 +143,7 @@ def _stripped(buffer: Bytes, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-@kernel
+@leaf
 def _digits(buffer: Bytes, start: int, count: int, end: int) -> int:
     """The number in exactly so many digits, or -1."""
     if start + count > end:
@@ -148,7 +156,7 @@ def _digits(buffer: Bytes, start: int, count: int, end: int) -> int:
     return value
 
 
-@kernel
+@leaf
 def _fraction(buffer: Bytes, at: int, end: int) -> tuple[int, int]:
     """Microseconds of the digits from `at` on, and where they end."""
     micros = 0
@@ -160,7 +168,7 @@ def _fraction(buffer: Bytes, at: int, end: int) -> tuple[int, int]:
     return micros, at
 
 
-@kernel
+@leaf
 def _unix_micros(buffer: Bytes, at: int, end: int) -> tuple[bool, int]:
     sign = 1
     if at < end and buffer[at] == _MINUS:
@@ -179,7 +187,7 @@ def _unix_micros(buffer: Bytes, at: int, end: int) -> tuple[bool, int]:
     return good, sign * (value * _MICROS + micros) if good else 0
 
 
-@kernel
+@leaf
 def _days(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 in the Gregorian calendar."""
     shifted = year - (1 if month <= 2 else 0)
@@ -189,41 +197,69 @@ def _days(year: int, month: int, day: int) -> int:
     return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
 
 
-@kernel
+@leaf
+def _days_in_month(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
+
+
+@leaf
 def _iso_micros(buffer: Bytes, at: int, end: int) -> tuple[bool, int]:
     year, month = _digits(buffer, at, 4, end), _digits(buffer, at + 5, 2, end)
     day = _digits(buffer, at + 8, 2, end)
-    at += 10
-    if year < 0 or not 1 <= month <= 12 or not 1 <= day <= 31:
+    if year < 0 or not 1 <= month <= 12 or not 1 <= day <= _days_in_month(year, month):
         return False, 0
-    seconds = _days(year, month, day) * 86400
-    micros = 0
+    micros = _days(year, month, day) * 86400 * _MICROS
+    at += 10
     if at == end:
-        return True, seconds * _MICROS
+        return True, micros
     if buffer[at] != 84 and buffer[at] != 116 and buffer[at] != _SPACE:  # T or t
         return False, 0
-    hour, minute = _digits(buffer, at + 1, 2, end), _digits(buffer, at + 4, 2, end)
-    if hour < 0 or hour > 24 or minute < 0 or minute > 59 or buffer[at + 3] != 58:
+    good, time, at = _time_micros(buffer, at + 1, end)
+    if not good:
         return False, 0
-    at += 6
-    seconds += hour * 3600 + minute * 60
-    if at < end and buffer[at] == 58:
+    good, offset = _offset_micros(buffer, at, end)
+    return good, micros + time - offset
+
+
+@leaf
+def _time_micros(buffer: Bytes, at: int, end: int) -> tuple[bool, int, int]:
+    """A time of day, hh:mm[:ss[.fraction]], and where it ends. The end of a day may
+    be 24:00, and the last second of a minute before the hour is a leap second."""
+    hour, minute = _digits(buffer, at, 2, end), _digits(buffer, at + 3, 2, end)
+    if hour < 0 or not 0 <= minute <= 59 or buffer[at + 2] != _COLON:
+        return False, 0, at
+    at += 5
+    second, micros = 0, 0
+    if at < end and buffer[at] == _COLON:
         second = _digits(buffer, at + 1, 2, end)
-        if second < 0 or second > 60:
-            return False, 0
-        seconds += second
+        if not 0 <= second <= (60 if minute == 59 else 59):
+            return False, 0, at
         at += 3
-        if at < end and buffer[at] == _DOT:
-            micros, at = _fraction(buffer, at + 1, end)
-    if at < end and (buffer[at] == 90 or buffer[at] == 122):  # Z or z
-        at += 1
-    elif at < end and (buffer[at] == _PLUS or buffer[at] == _MINUS):
-        sign = 1 if buffer[at] == _PLUS else -1
-        hour = _digits(buffer, at + 1, 2, end)
-        colon = 1 if at + 3 < end and buffer[at + 3] == 58 else 0
-        minute = _digits(buffer, at + 3 + colon, 2, end)
-        if hour < 0 or (minute < 0 and end > at + 3):
-            return False, 0
-        seconds -= sign * (hour * 3600 + max(minute, 0) * 60)
-        at = min(end, at + 5 + colon)
-    return at == end, seconds * _MICROS + micros
+        if at + 1 < end and (buffer[at] == _DOT or buffer[at] == _COMMA):
+            if _ZERO <= buffer[at + 1] <= _NINE:
+                micros, at = _fraction(buffer, at + 1, end)
+    micros += ((hour * 60 + minute) * 60 + second) * _MICROS
+    return hour < 24 or micros == 24 * 3600 * _MICROS, micros, at
+
+
+@leaf
+def _offset_micros(buffer: Bytes, at: int, end: int) -> tuple[bool, int]:
+    """What is left behind a time: nothing, Z, +hh, +hhmm or +hh:mm."""
+    if at == end:
+        return True, 0
+    if buffer[at] == 90 or buffer[at] == 122:  # Z or z
+        return at + 1 == end, 0
+    if buffer[at] != _PLUS and buffer[at] != _MINUS:
+        return False, 0
+    sign = 1 if buffer[at] == _PLUS else -1
+    hour, minute = _digits(buffer, at + 1, 2, end), 0
+    at += 3
+    if at < end:
+        at += 1 if buffer[at] == _COLON else 0
+        minute = _digits(buffer, at, 2, end)
+        at += 2
+    if at != end or not 0 <= hour <= 23 or not 0 <= minute <= 59:
+        return False, 0
+    return True, sign * (hour * 60 + minute) * 60 * _MICROS

@@ -1,7 +1,7 @@
 """Traces of a published shape, made by Spark tasks."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from brokerwise.model.arrays import Int64s
 from brokerwise.pipeline.progress import Progress
+from brokerwise.pipeline.session import Session
 from brokerwise.pipeline.shapes.published import Size
 from brokerwise.pipeline.shapes.recipe import Recipe, make_recipe
 from brokerwise.pipeline.trace import (
@@ -27,8 +28,6 @@ from brokerwise.storage.place import Place
 
 _ATTEMPTS = "attempts"
 _MOST_BLOCKS_PER_FILE = 8
-
-Session = Callable[[], AbstractContextManager[SparkSession]]
 
 
 @dataclass(frozen=True)

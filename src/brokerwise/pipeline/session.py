@@ -5,9 +5,10 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import IO
+from typing import IO, TypeAlias
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
@@ -17,6 +18,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from brokerwise.model.errors import BrokerwiseError
+
+# Opens a session once a job has refused what it can refuse without one.
+Session: TypeAlias = Callable[[], AbstractContextManager[SparkSession]]
 
 LOCAL_MASTER = "local[*]"
 _LOG_LEVEL = "spark.log.level"

@@ -117,6 +117,10 @@ class Output:
         source = self.root.local
         if source is not None:
             shutil.rmtree(source, ignore_errors=True)
+            if source.exists():
+                # A task that still ran put a file there: the next run clears it.
+                self._release()
+                return
         elif not self._committing:
             for name in self.root.files():
                 if self.run in name:
@@ -135,6 +139,10 @@ class Output:
     def _unlock(self) -> None:
         if self._lock is not None:
             Path(self._lock.name).unlink(missing_ok=True)
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
             self._lock.close()
             self._lock = None
 

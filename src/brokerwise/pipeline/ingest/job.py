@@ -34,6 +34,7 @@ from brokerwise.pipeline.ingest.topics import (
     number_topics,
 )
 from brokerwise.pipeline.progress import Progress
+from brokerwise.pipeline.session import Session
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import (
@@ -82,12 +83,12 @@ class _Run:
 
 
 def ingest(
-    spark: SparkSession,
     options: IngestOptions,
     out: Place,
     *,
-    force: bool,
+    session: Session,
     progress: Progress,
+    force: bool = False,
 ) -> Ingested:
     """Read raw files into the workload `out`, which appears when it is complete.
 
@@ -97,8 +98,9 @@ def ingest(
     found = _sources(options)
     output = Output.begin(out.absolute(), HEADER, force=force)
     try:
-        run = _Run(spark, options, output, str(out), progress, found)
-        header, ingested = _ingest(run)
+        with session() as spark:
+            run = _Run(spark, options, output, str(out), progress, found)
+            header, ingested = _ingest(run)
         output.commit(header.as_json())
     except BaseException:
         output.abort()

@@ -14,8 +14,10 @@ from brokerwise.pipeline.ingest.sources import Source
 WIDTH = tokens.ROW_WIDTH
 QUOTE = tokens.ROW_QUOTE
 TOO_LONG = tokens.ROW_TOO_LONG
+AFTER_QUOTE = tokens.ROW_AFTER_QUOTE
 NOT_JSON = 10
 CONFLICT = 11
+NOT_UTF8 = 12
 FIELD = 100
 
 
@@ -98,8 +100,10 @@ def reason_text(source: Source, reason: int, found: int) -> str:
 
 _ROW_REASONS = {
     QUOTE: "quote not closed",
+    AFTER_QUOTE: "text after a closing quote",
     TOO_LONG: f"line over {tokens.MAX_LINE_BYTES:,} bytes",
     NOT_JSON: "not a JSON object",
+    NOT_UTF8: "not valid UTF-8",
     CONFLICT: "differs from another row with the same name, which was kept",
 }
 _FIELD_REASONS = {

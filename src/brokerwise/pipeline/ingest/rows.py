@@ -1,5 +1,6 @@
 """Rows of any format as spans of one buffer, checked field by field."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,14 @@ import pyarrow.parquet as pq
 from brokerwise.kernels import fields, tokens
 from brokerwise.model.arrays import Bytes, Int32s, Int64s
 from brokerwise.model.names import MAX_NAME_BYTES
-from brokerwise.pipeline.ingest.rejects import FIELD, NOT_JSON, TOO_LONG, Rejects
+from brokerwise.pipeline.ingest.cells import as_text, number_text
+from brokerwise.pipeline.ingest.rejects import (
+    FIELD,
+    NOT_JSON,
+    NOT_UTF8,
+    TOO_LONG,
+    Rejects,
+)
 from brokerwise.pipeline.ingest.sources import Source
 from brokerwise.pipeline.ingest.splits import CHUNK_BYTES, Split, read_chunks
 from brokerwise.storage.place import Place
@@ -20,6 +28,7 @@ from brokerwise.storage.place import Place
 ABSENT = -1  # a count that an optional column does not give
 
 _PARQUET_ROWS = 500_000
+_BUFFER_BYTES = 1 << 30  # spans count to 2^31
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +120,16 @@ def _delimited_rows(source: Source, position: int, text: bytes) -> _Raw:
 
 
 def _unescaped(raw: _Raw) -> _Raw:
-    """Rows with doubled quotes: their fields are written again behind the text."""
+    """Rows with doubled quotes: their quoted fields are written again, behind the
+    text."""
     text = bytearray(raw.buffer.tobytes())
     for row in np.flatnonzero(raw.status == tokens.ROW_ESCAPED):
         for spans in raw.fields:
-            old = bytes(text[spans.starts[row] : spans.ends[row]])
-            spans.starts[row] = len(text)
-            text += old.replace(b'""', b'"')
-            spans.ends[row] = len(text)
+            start, end = int(spans.starts[row]), int(spans.ends[row])
+            if start > 0 and text[start - 1 : start] == b'"':
+                spans.starts[row] = len(text)
+                text += text[start:end].replace(b'""', b'"')
+                spans.ends[row] = len(text)
     status = np.where(raw.status == tokens.ROW_ESCAPED, tokens.ROW_OK, raw.status)
     buffer = np.frombuffer(bytes(text), np.uint8)
     return _Raw(buffer, raw.fields, raw.position, status, raw.found)
@@ -130,7 +141,7 @@ def _json_rows(source: Source, position: int, text: bytes) -> _Raw:
     positions, status, found = [], [], []
     at = position
     for line in text.split(b"\n"):
-        if line.strip():
+        if line.strip() or len(line) > tokens.MAX_LINE_BYTES:
             positions.append(at)
             problem, which = _json_row(decoder, source, line, cells)
             status.append(problem)
@@ -153,11 +164,7 @@ def _json_row(
     cells: list[list[bytes]],
 ) -> tuple[int, int]:
     """Append the cells of one line; returns what is wrong with it."""
-    try:
-        content = decoder.decode(line)
-        problem = TOO_LONG if len(line) > tokens.MAX_LINE_BYTES else 0
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        content, problem = {}, NOT_JSON
+    content, problem = _json_object(decoder, line)
     which = 0
     for field, column in enumerate(source.columns):
         cell = _json_cell(content.get(str(column)))
@@ -167,13 +174,28 @@ def _json_row(
     return problem, which
 
 
+def _json_object(
+    decoder: "msgspec.json.Decoder[dict[str, Any]]", line: bytes
+) -> tuple[dict[str, Any], int]:
+    """The object on a line, or none and what is wrong with it."""
+    if len(line) > tokens.MAX_LINE_BYTES:
+        return {}, TOO_LONG
+    try:
+        return decoder.decode(line), tokens.ROW_OK
+    except UnicodeDecodeError:
+        return {}, NOT_UTF8
+    except (msgspec.DecodeError, RecursionError):
+        return {}, NOT_JSON
+
+
 def _json_cell(value: Any) -> bytes | None:
+    """A field as the text that another format would have; None if it has none."""
     if value is None:
         return b""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return repr(value).encode()
+        return number_text(value).encode()
     return None
 
 
@@ -189,42 +211,44 @@ def _joined(cells: list[list[bytes]]) -> tuple[Bytes, list[Spans]]:
 
 def _parquet_rows(split: Split) -> Iterator[_Raw]:
     filesystem, path = Place(split.source.uri).open()
-    with pq.ParquetFile(filesystem.open_input_file(path)) as file:
-        metadata = file.metadata
+    columns = [str(c) for c in split.source.columns]
+    with filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
         groups = range(split.start, split.end)
-        row = sum(metadata.row_group(g).num_rows for g in range(split.start))
-        columns = [str(c) for c in split.source.columns]
+        row = sum(file.metadata.row_group(g).num_rows for g in range(split.start))
         for batch in file.iter_batches(_PARQUET_ROWS, groups, columns):
-            yield _parquet_raw([batch.column(c) for c in columns], row)
+            texts = [as_text(batch.column(c)) for c in columns]
+            yield from _parquet_raws(split.source, texts, row)
             row += batch.num_rows
 
 
-def _parquet_raw(columns: list[pa.Array], row: int) -> _Raw:
-    texts, spans, base = [], [], 0
-    for column in columns:
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("us"))
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        array = column.cast(pa.large_binary() if _binary(column) else pa.large_string())
-        array = array.fill_null(b"" if _binary(column) else "")
-        _, offsets, data = array.buffers()
-        ends = np.frombuffer(offsets, np.int64)
-        ends = ends[array.offset : array.offset + len(array) + 1]
-        texts.append(np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]])
+def _parquet_raws(source: Source, texts: list[pa.Array], row: int) -> Iterator[_Raw]:
+    """Rows from texts; in halves, if one buffer would be too long for its spans."""
+    count = len(texts[0])
+    if count == 0:
+        return
+    if sum(text.nbytes for text in texts) <= _BUFFER_BYTES:
+        yield _parquet_raw(texts, row)
+    elif count == 1:
+        yield _unusable(source, row)
+    else:
+        half = count // 2
+        yield from _parquet_raws(source, [t.slice(0, half) for t in texts], row)
+        yield from _parquet_raws(source, [t.slice(half) for t in texts], row + half)
+
+
+def _parquet_raw(texts: list[pa.Array], row: int) -> _Raw:
+    parts, spans, base = [], [], 0
+    for text in texts:
+        _, offsets, data = text.buffers()
+        ends = np.frombuffer(offsets, np.int64)[text.offset :][: len(text) + 1]
+        parts.append(np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]])
         local = (ends - ends[0] + base).astype(np.int32)
         spans.append(Spans(local[:-1], local[1:]))
-        base = int(local[-1])
-    count = len(columns[0])
-    none = np.zeros(count, np.int32)
-    position = np.arange(row, row + count, dtype=np.int64)
-    return _Raw(
-        np.concatenate([*texts, [0]]).astype(np.uint8), spans, position, none, none
-    )
-
-
-def _binary(column: pa.Array) -> bool:
-    return column.type in (pa.binary(), pa.large_binary())
+        base += len(parts[-1])
+    none = np.zeros(len(texts[0]), np.int32)
+    position = np.arange(row, row + len(none), dtype=np.int64)
+    buffer = np.concatenate([*parts, np.zeros(1, np.uint8)])
+    return _Raw(buffer, spans, position, none, none)
 
 
 def _checked(source: Source, raw: _Raw) -> Rows:
@@ -277,15 +301,22 @@ def _decimals(buffer: Bytes, spans: Spans) -> tuple[Any, Int32s]:
     values = np.full(len(spans.starts), np.nan)
     status = np.zeros(len(values), np.int32)
     text = buffer.tobytes()
-    for i, (start, end) in enumerate(zip(spans.starts, spans.ends, strict=True)):
+    bounds = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
+    for i, (start, end) in enumerate(bounds):
         if end > start:
-            try:
-                values[i] = float(text[start:end])
-            except ValueError:
-                status[i] = fields.FIELD_NOT_DECIMAL
-            if np.isinf(values[i]):
-                status[i] = fields.FIELD_NOT_DECIMAL
+            values[i], good = _decimal(text[start:end])
+            status[i] = fields.FIELD_OK if good else fields.FIELD_NOT_DECIMAL
     return values, status
+
+
+def _decimal(text: bytes) -> tuple[float, bool]:
+    """A finite number. Not all that Python takes for one: no 1_000."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    good = math.isfinite(value) and b"_" not in text
+    return (value, True) if good else (math.nan, False)
 
 
 _NUMBERS: dict[str, Callable[[Bytes, Spans], tuple[Any, Int32s]]] = {

@@ -1,19 +1,16 @@
-"""The files to read: which there are, their format, and where their columns are."""
+"""The files to read: which there are, and their format."""
 
-import csv
 import glob
-import gzip
-import zlib
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from brokerwise.kernels.tokens import WHITESPACE
 from brokerwise.model.errors import InputError
+from brokerwise.pipeline.ingest.columns import with_columns
 from brokerwise.pipeline.ingest.options import IngestOptions
 from brokerwise.storage.place import Place
 
@@ -31,8 +28,6 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_FIRST_LINE_BYTES = 65_536
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -91,23 +86,25 @@ def find_sources(
 ) -> list[Source]:
     """The files behind some paths (files, directories, patterns), columns found.
 
-    Their indexes count from `start`, in order of their names.
+    Their indexes count from `start`, in order of their names. A file that several
+    paths lead to is there once.
     """
-    found = [
-        (uri, size) for path in paths for uri, size in _files(path, f"--{kind.name}")
-    ]
+    found: dict[str, tuple[str, int]] = {}
+    for path in paths:
+        for uri, size in _files(path, f"--{kind.name}"):
+            found.setdefault(Place(uri).absolute().uri, (uri, size))
     sources = [
         _source(start + number, kind, uri, size, options.format)
-        for number, (uri, size) in enumerate(sorted(set(found)))
+        for number, (uri, size) in enumerate(sorted(found.values()))
     ]
     with ThreadPoolExecutor(8) as threads:
-        return list(threads.map(lambda s: _with_columns(s, options), sources))
+        return list(threads.map(lambda s: with_columns(s, options), sources))
 
 
 def _files(path: str, option: str) -> list[tuple[str, int]]:
     """Files with sizes; those hidden or starting with _ are not data."""
     if "://" not in path and any(c in path for c in "*?[") and not Place(path).exists():
-        matches = sorted(glob.glob(path))
+        matches = _matches(path)
         if not matches:
             raise InputError(f"{option}: no file matches {path!r}")
         return [f for match in matches for f in _files(match, option)]
@@ -130,8 +127,18 @@ def _files(path: str, option: str) -> list[tuple[str, int]]:
     return files
 
 
+def _matches(pattern: str) -> list[str]:
+    """What a pattern stands for; names that start with _ only if it says so."""
+    told = os.path.basename(pattern.rstrip("/")).startswith("_")
+    return [
+        match
+        for match in sorted(glob.glob(pattern, recursive=True))
+        if told or not os.path.basename(match.rstrip("/")).startswith("_")
+    ]
+
+
 def _source(index: int, kind: Kind, uri: str, size: int, chosen: str | None) -> Source:
-    name = uri.split("?")[0].lower()
+    name = (uri.split("?")[0] if "://" in uri else uri).lower()
     gzipped = name.endswith(".gz")
     stem = name.removesuffix(".gz")
     ending = "." + stem.rsplit(".", 1)[-1]
@@ -148,126 +155,3 @@ def _source(index: int, kind: Kind, uri: str, size: int, chosen: str | None) -> 
     return Source(
         index, kind, Place(uri).absolute().uri, format_, gzipped, size, given=uri
     )
-
-
-def _with_columns(source: Source, options: IngestOptions) -> Source:
-    if source.format == "parquet":
-        return _with_fields(source, options, _parquet_columns(source))
-    if source.format == "jsonl":
-        return _with_fields(source, options, None)
-    first, cells, after = _first_row(source)
-    if not cells:
-        roles = source.kind.required
-        return replace(
-            source,
-            roles=roles,
-            columns=tuple(range(len(roles))),
-            width=len(roles),
-            first=first,
-        )
-    names = [n for r in source.kind.required for n in options.columns.get(r, (r,))]
-    named = any(name in cells for name in names)
-    header = named if options.header is None else options.header
-    columns: dict[str, int | str] = {}
-    for place, role in enumerate(source.kind.roles):
-        column = _column(source, role, place, cells, options, header, named)
-        if column is not None:
-            columns[role] = column
-    told = any(role in options.columns for role in source.kind.roles)
-    return replace(
-        source,
-        roles=tuple(columns),
-        columns=tuple(columns.values()),
-        width=len(cells) if header or told else len(columns),
-        first=after if header else first,
-    )
-
-
-def _column(
-    source: Source,
-    role: str,
-    place: int,
-    cells: Sequence[str],
-    options: IngestOptions,
-    header: bool,
-    named: bool,
-) -> int | None:
-    """The number of the column with a role; None if it is optional and not there."""
-    told = options.columns.get(role, ())
-    match = next((n for n in told or (role,) if n in cells), None)
-    if header and match is not None:
-        return cells.index(match)
-    numbers = [int(n) for n in told if n.isdigit()]
-    if numbers and 1 <= numbers[0] <= len(cells):
-        return numbers[0] - 1
-    required = role in source.kind.required
-    if told or (header and named and required):
-        asked = " or ".join(told or (role,))
-        raise InputError(
-            f"{source.name}: no column {asked} for the {role}; "
-            f"its first line is {','.join(cells)!r}"
-        )
-    if header and named:
-        return None
-    return place if required or place < len(cells) else None
-
-
-def _first_row(source: Source) -> tuple[int, list[str], int]:
-    """Where the first row starts, its cells, and where the next line starts."""
-    head = _head(source)
-    at = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
-    while at < len(head):
-        end = head.find(b"\n", at)
-        end = len(head) if end < 0 else end
-        line = head[at:end].decode("utf-8", "replace").rstrip("\r")
-        if line.strip() and not (source.format == "whitespace" and line[0] == "#"):
-            return at, _cells(line, source), end + 1
-        at = end + 1
-    return len(head), [], len(head)
-
-
-def _cells(line: str, source: Source) -> list[str]:
-    if source.format == "whitespace":
-        return line.split()
-    return next(csv.reader([line], delimiter=chr(source.delimiter)), [])
-
-
-def _head(source: Source) -> bytes:
-    filesystem, path = Place(source.uri).open()
-    try:
-        with filesystem.open_input_file(path) as file:
-            if source.gzipped:
-                return gzip.open(file).read(_FIRST_LINE_BYTES)
-            return bytes(file.read(_FIRST_LINE_BYTES))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as cause:
-        raise InputError(f"{source.name} is not a whole gzip file: {cause}") from cause
-    except PermissionError as cause:
-        raise InputError(f"{source.name} cannot be read: {cause}") from cause
-
-
-def _parquet_columns(source: Source) -> list[str]:
-    filesystem, path = Place(source.uri).open()
-    try:
-        return list(pq.read_schema(path, filesystem=filesystem).names)
-    except pa.ArrowInvalid as cause:
-        raise InputError(f"{source.name} is not a Parquet file: {cause}") from cause
-
-
-def _with_fields(
-    source: Source, options: IngestOptions, known: Sequence[str] | None
-) -> Source:
-    """Columns by name, for formats whose rows carry names (`known`, if they all
-    carry the same ones)."""
-    found: dict[str, str] = {}
-    for role in source.kind.roles:
-        names = options.columns.get(role, (role,))
-        if known is None:
-            found[role] = names[0]
-        elif match := next((n for n in names if n in known), ""):
-            found[role] = match
-        elif role in source.kind.required or role in options.columns:
-            raise InputError(
-                f"{source.name}: no column {' or '.join(names)} for the {role}; "
-                f"its columns are {', '.join(known)}"
-            )
-    return replace(source, roles=tuple(found), columns=tuple(found.values()))

@@ -14,6 +14,7 @@ from brokerwise.storage.place import Place
 CHUNK_BYTES = 8 << 20
 SMALLEST_SPLIT = 8 << 20
 LARGEST_SPLIT = 64 << 20
+SHOWN_BYTES = 1000  # of a line that is too long
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,10 @@ def _row_groups(source: Source, size: int) -> Iterator[Split]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Whole lines of a text file. Position counts bytes of the unpacked text."""
+    """Whole lines of a text file, or the start of a line that is too long.
+
+    Position counts bytes of the unpacked text.
+    """
 
     position: int
     text: bytes
@@ -76,7 +80,7 @@ def read_chunks(split: Split, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Chunk]
     """The lines of a split, some whole lines at a time.
 
     A line longer than the limit that no chunk holds whole comes as a chunk that
-    says so, without its text.
+    says so, with no more than its start.
     """
     filesystem, path = Place(split.source.uri).open()
     with filesystem.open_input_file(path) as file:
@@ -133,7 +137,7 @@ def _lines(
             position += len(lines)
         if skipping or len(carry) > MAX_LINE_BYTES:
             if not skipping:
-                yield Chunk(position, b"", overlong=True)
+                yield Chunk(position, carry[:SHOWN_BYTES], overlong=True)
             position += len(carry)
             carry, skipping = b"", True
     if carry and not skipping:

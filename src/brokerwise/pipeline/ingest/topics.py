@@ -43,7 +43,7 @@ class Topics:
 class Dictionary:
     """From a topic's name to its id."""
 
-    slots: Int32s
+    slots: Int64s
     data: Bytes
     offsets: Int64s
 
