@@ -269,6 +269,18 @@ def test_lists_of_topics_and_brokers_must_match(written: Place) -> None:
         list(read_placement_part(written, "part-00000.parquet"))
 
 
+def test_pairs_on_other_brokers_than_the_assignment_says_are_refused(
+    written: Place,
+) -> None:
+    file = Path(written.uri) / "placement" / "part-00000.parquet"
+    table = pq.read_table(file)
+    moved = [[1 - b for b in brokers] for brokers in table["brokers"].to_pylist()]
+    column = pa.array(moved, table.schema.field("brokers").type)
+    pq.write_table(table.set_column(2, table.schema.field("brokers"), column), file)
+    with pytest.raises(InputError, match="on other brokers than the assignment says"):
+        read_plan(written)
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [

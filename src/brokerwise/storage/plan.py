@@ -190,7 +190,8 @@ def read_plan(place: Place) -> Plan:
     fleet = read_fleet(header)
     brokers = read_small_table(plan_table(place, header, "brokers"))
     assignment = read_small_table(plan_table(place, header, "assignment"))
-    return Plan(
+    selection, broker_of_pair = _read_placement(place, header)
+    plan = Plan(
         kind=header.kind,
         algorithm=header.algorithm,
         status=Status(header.status),
@@ -202,7 +203,7 @@ def read_plan(place: Place) -> Plan:
             brokers["capacity"].to_numpy(),
             brokers["load"].to_numpy(),
         ),
-        selection=_read_selection(place, header),
+        selection=selection,
         placement=Placement(
             assignment["topic"].to_numpy(),
             assignment["broker"].to_numpy(),
@@ -214,6 +215,12 @@ def read_plan(place: Place) -> Plan:
         seed=header.seed,
         seconds=header.seconds,
     )
+    if not np.array_equal(plan.placement.brokers_of(selection), broker_of_pair):
+        raise InputError(
+            f"{place}: the placement puts pairs on other brokers than the assignment "
+            "says; find out which with brokerwise audit"
+        )
+    return plan
 
 
 def _type_numbers(place: Place, fleet: Fleet, names: Iterable[str]) -> Int32s:
@@ -299,7 +306,8 @@ def _placement_table(block: PlacementBlock) -> pa.Table:
     )
 
 
-def _read_selection(place: Place, header: PlanHeader) -> Interests:
+def _read_placement(place: Place, header: PlanHeader) -> tuple[Interests, Int32s]:
+    """The selected pairs, and the broker of each."""
     blocks = [
         block
         for name in header.files["placement"]
@@ -307,7 +315,9 @@ def _read_selection(place: Place, header: PlanHeader) -> Interests:
     ]
     lengths = [np.zeros(1, np.int64), *(np.diff(b.offsets) for b in blocks)]
     topics = [np.zeros(0, np.int32), *(b.topics for b in blocks)]
-    return Interests(np.cumsum(np.concatenate(lengths)), np.concatenate(topics))
+    brokers = [np.zeros(0, np.int32), *(b.brokers for b in blocks)]
+    selection = Interests(np.cumsum(np.concatenate(lengths)), np.concatenate(topics))
+    return selection, np.concatenate(brokers)
 
 
 def _brokers_table(plan: Plan) -> pa.Table:

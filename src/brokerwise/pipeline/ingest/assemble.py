@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark import SparkContext, TaskContext
+from pyspark import SparkContext
 
 from brokerwise.model.names import Names
+from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.ingest.pairs import Sorted
 from brokerwise.storage.digest import BLOCK
 from brokerwise.storage.output import Output
@@ -77,9 +78,7 @@ def write_parts(
     root, run = output.root, output.run
 
     def task(part: Part) -> tuple[int, str, PartDigests]:
-        running = TaskContext.get()
-        attempt = running.taskAttemptId() if running is not None else 0
-        name = f"attempt-{run}-{part.number:05d}-{attempt}.parquet"
+        name = attempt_name(run, part.number, ".parquet")
         return part.number, name, write_part(root, name, _blocks(part, scratch))
 
     written = context.parallelize(list(parts), max(1, len(parts))).map(task).collect()

@@ -161,6 +161,10 @@ class _First:
     cells: list[str]
 
 
+class _EndlessLineError(Exception):
+    """A line is longer than any row."""
+
+
 def _first_row(source: "Source") -> _First:
     at = 0
     try:
@@ -173,6 +177,12 @@ def _first_row(source: "Source") -> _First:
         raise InputError(f"{source.name} is not a whole gzip file: {cause}") from cause
     except PermissionError as cause:
         raise InputError(f"{source.name} cannot be read: {cause}") from cause
+    except _EndlessLineError as cause:
+        if source.format != "jsonl":  # where it is a bad row like any other
+            raise InputError(
+                f"{source.name}: a line over {MAX_LINE_BYTES:,} bytes before the "
+                "first row; its columns cannot be told"
+            ) from cause
     return _First(at, at, b"", [])
 
 
@@ -181,14 +191,12 @@ def _lines(source: "Source") -> Iterator[tuple[int, bytes]]:
     filesystem, path = Place(source.uri).open()
     with filesystem.open_input_file(path) as file, _unpacked(source, file) as stream:
         at = 0
-        while line := stream.readline(MAX_LINE_BYTES + 2):
+        longest = len(_BYTE_ORDER_MARK) + MAX_LINE_BYTES + len(b"\n")
+        while line := stream.readline(longest + 1):
             if at == 0 and line.startswith(_BYTE_ORDER_MARK):
                 at, line = len(_BYTE_ORDER_MARK), line[len(_BYTE_ORDER_MARK) :]
-            if len(line.rstrip(b"\r\n")) > MAX_LINE_BYTES:
-                raise InputError(
-                    f"{source.name}: a line over {MAX_LINE_BYTES:,} bytes before the "
-                    "first row"
-                )
+            if len(line.removesuffix(b"\n")) > MAX_LINE_BYTES:
+                raise _EndlessLineError
             yield at, line
             at += len(line)
 
@@ -236,7 +244,7 @@ def _in_schema(source: "Source", options: IngestOptions) -> "Source":
         schema = pq.read_schema(path, filesystem=filesystem)
     except PermissionError as cause:
         raise InputError(f"{source.name} cannot be read: {cause}") from cause
-    except (pa.ArrowInvalid, OSError) as cause:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as cause:
         raise InputError(f"{source.name} is not a Parquet file: {cause}") from cause
     found: dict[str, str] = {}
     for role in source.kind.roles:

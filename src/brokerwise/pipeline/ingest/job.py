@@ -48,7 +48,7 @@ BYTES_PER_RANGE = 24 << 20
 _PACKED = 4  # gzip and Parquet hold about so many times their size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ingested:
     """What was written, and what was merged or left out on the way."""
 
@@ -58,6 +58,14 @@ class Ingested:
     duplicate_pairs: int
     duplicate_rates: int
     dropped_pairs: int
+
+    def __repr__(self) -> str:
+        header = self.header
+        return (
+            f"Ingested({header.topics:,} topics, {header.subscribers:,} subscribers, "
+            f"{header.pairs:,} pairs, {sum(self.rejected.values()):,} rows rejected, "
+            f"digest {header.digest[:12]})"
+        )
 
 
 @dataclass

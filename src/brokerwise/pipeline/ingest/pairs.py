@@ -1,24 +1,24 @@
 """The pairs: read, told apart by subscriber, and made into lists of topics."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import Broadcast, SparkContext, TaskContext
+from pyspark import Broadcast, SparkContext
 
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels.lists import counting_order, gather_slices, sort_lists
 from brokerwise.model.arrays import Bytes, Float64s, Int32s, Int64s
 from brokerwise.model.names import Names
+from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
 from brokerwise.pipeline.ingest.rejects import (
-    CONFLICT,
     UNKNOWN_SHOWN,
     Rejects,
     Tally,
+    conflicts,
 )
 from brokerwise.pipeline.ingest.rows import ABSENT, Rows, read_rows
 from brokerwise.pipeline.ingest.splits import Split
@@ -240,8 +240,8 @@ def _sort_bucket(
     lists, topics, pairs = _lists(wanted, order[order < runs], owner, len(firsts))
     first_names = order[firsts]
     names = Names(*kernels.gather(data, starts[first_names], ends[first_names]))
-    thresholds, places, conflicts = _descriptions(described, owner[runs:], len(firsts))
-    file = f"{bucket:05d}-{os.getpid()}-{_attempt()}.arrow"
+    thresholds, places, differing = _descriptions(described, owner[runs:], len(firsts))
+    file = attempt_name("sorted", bucket, ".arrow")
     columns: dict[str, Any] = {
         "name": names.to_arrow().cast(pa.large_string()),
         "topics": list_array(lists, topics),
@@ -258,7 +258,7 @@ def _sort_bucket(
         len(topics),
         pairs - len(topics),
         received,
-        tuple(conflicts),
+        tuple(differing),
     )
 
 
@@ -285,9 +285,8 @@ def _descriptions(
     (by threshold, x, y) is kept, whatever their order."""
     thresholds = np.full(subscribers, ABSENT, np.int64)
     places = np.full((subscribers, 2), np.nan)
-    conflicts: list[Rejects] = []
     if not described:
-        return thresholds, places, conflicts
+        return thresholds, places, []
     given = np.concatenate([d.thresholds for d in described])
     where = np.concatenate([d.places for d in described])
     source = np.concatenate([np.full(len(d.position), d.source) for d in described])
@@ -300,16 +299,7 @@ def _descriptions(
     same = (given == thresholds[owner]) & (
         (where == kept) | (np.isnan(where) & np.isnan(kept))
     ).all(axis=1)
-    for index in np.unique(source[~same]):
-        at = position[~same & (source == index)]
-        reason = np.full(len(at), CONFLICT, np.int32)
-        conflicts.append(Rejects(int(index), at, reason, np.zeros_like(reason)))
-    return thresholds, places, conflicts
-
-
-def _attempt() -> int:
-    context = TaskContext.get()
-    return context.taskAttemptId() if context is not None else 0
+    return thresholds, places, conflicts(source[~same], position[~same])
 
 
 def _write_scratch(place: Place, table: pa.Table) -> None:

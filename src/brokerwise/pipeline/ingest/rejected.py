@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import TaskContext
 
 from brokerwise.model.errors import InputError
+from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.ingest.exchange import Exchange
 from brokerwise.pipeline.ingest.locate import locate
 from brokerwise.pipeline.ingest.rejects import Rejects, Tally, reason_text
@@ -107,9 +107,7 @@ def write_rejected(
         for rejects in [*items, *extra.get(bucket, [])]:
             found.setdefault(rejects.source, []).append(rejects)
         if found:
-            context = TaskContext.get()
-            attempt = context.taskAttemptId() if context else 0
-            name = f"attempt-{run}-{bucket:05d}-{attempt}.parquet"
+            name = attempt_name(run, bucket, ".parquet")
             _write(root / "rejected" / name, found, sources)
             yield name
 

@@ -86,6 +86,16 @@ def merged(tallies: Iterable[Tally]) -> Tally:
     return total
 
 
+def conflicts(source: Int32s, position: Int64s) -> list[Rejects]:
+    """Rows that say something else than a row that was kept, file by file."""
+    found = []
+    for index in np.unique(source):
+        where = position[source == index]
+        reason = np.full(len(where), CONFLICT, np.int32)
+        found.append(Rejects(int(index), where, reason, np.zeros_like(reason)))
+    return found
+
+
 def reason_text(source: Source, reason: int, found: int) -> str:
     """A reason in words."""
     if reason == WIDTH:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from brokerwise.kernels import fields, tokens
 from brokerwise.model.arrays import Bytes, Int32s, Int64s
+from brokerwise.model.errors import InputError
 from brokerwise.model.names import MAX_NAME_BYTES
 from brokerwise.pipeline.ingest.cells import as_text, number_text
 from brokerwise.pipeline.ingest.rejects import (
@@ -210,6 +211,16 @@ def _joined(cells: list[list[bytes]]) -> tuple[Bytes, list[Spans]]:
 
 
 def _parquet_rows(split: Split) -> Iterator[_Raw]:
+    try:
+        yield from _parquet_batches(split)
+    except (pa.ArrowException, OSError) as cause:
+        # A disk does not change its mind, but a store may answer the next time.
+        if isinstance(cause, OSError) and Place(split.source.uri).local is None:
+            raise
+        raise InputError(f"{split.source.name} cannot be read: {cause}") from cause
+
+
+def _parquet_batches(split: Split) -> Iterator[_Raw]:
     filesystem, path = Place(split.source.uri).open()
     columns = [str(c) for c in split.source.columns]
     with filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as file:

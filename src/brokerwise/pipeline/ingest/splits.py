@@ -14,6 +14,7 @@ from brokerwise.storage.place import Place
 CHUNK_BYTES = 8 << 20
 SMALLEST_SPLIT = 8 << 20
 LARGEST_SPLIT = 64 << 20
+OPENING_BYTES = 256 << 10  # what could be read in the time it takes to open a file
 SHOWN_BYTES = 1000  # of a line that is too long
 
 
@@ -30,17 +31,17 @@ class Split:
 
 def split_sources(sources: Sequence[Source], parallelism: int) -> list[list[Split]]:
     """The splits of all files, grouped so that tasks have about the same to do."""
-    total = sum(s.size for s in sources)
+    total = sum(s.size + OPENING_BYTES for s in sources)
     size = min(LARGEST_SPLIT, max(SMALLEST_SPLIT, total // (3 * parallelism)))
     groups: list[list[Split]] = []
     room = 0
     for source in sources:
         for split in _split(source, size):
-            if split.size > room or not groups:
+            if split.size + OPENING_BYTES > room or not groups:
                 groups.append([])
                 room = size
             groups[-1].append(split)
-            room -= split.size
+            room -= split.size + OPENING_BYTES
     return groups
 
 

@@ -12,7 +12,7 @@ from brokerwise.model.arrays import INT64_MAX, Bytes, Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
-from brokerwise.pipeline.ingest.rejects import CONFLICT, Rejects, Tally
+from brokerwise.pipeline.ingest.rejects import Rejects, Tally, conflicts
 from brokerwise.pipeline.ingest.rows import Rows
 
 NO_RATE = -1
@@ -140,7 +140,7 @@ def number_topics(
         Names(data, offsets),
         rates[order],
         sum(duplicates for *_, duplicates, _ in merged),
-        tuple(c for *_, conflicts in merged for c in conflicts),
+        tuple(rejects for *_, differing in merged for rejects in differing),
     )
 
 
@@ -163,16 +163,8 @@ def _merge(
     same = rated & ~conflicting
     duplicates = 0 if summed else int(same.sum() - (~without).sum())
     data, offsets = kernels.gather(part.data, starts[firsts], ends[firsts])
-    return data, offsets, rates, duplicates, _conflicts(part, conflicting)
-
-
-def _conflicts(part: Rated, rows: Any) -> list[Rejects]:
-    found = []
-    for source in np.unique(part.source[rows]):
-        position = part.position[rows & (part.source == source)]
-        reason = np.full(len(position), CONFLICT, np.int32)
-        found.append(Rejects(int(source), position, reason, np.zeros_like(reason)))
-    return found
+    differing = conflicts(part.source[conflicting], part.position[conflicting])
+    return data, offsets, rates, duplicates, differing
 
 
 def _concatenated(parts: list[Rated]) -> Rated:
