@@ -29,15 +29,15 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
-def spans(items: Iterable[bytes]) -> tuple[Bytes, Int32s, Int32s]:
-    """Some fields in a buffer, each with a digit before and behind it."""
+def spans(items: Iterable[bytes], around: bytes = b"9") -> tuple[Bytes, Int32s, Int32s]:
+    """Some fields in a buffer, with more before and behind each that would fit."""
     text, starts, ends = b"", [], []
     for item in items:
-        text += b"9"
+        text += around
         starts.append(len(text))
         text += item
         ends.append(len(text))
-        text += b"9"
+        text += around
     buffer = np.frombuffer(text, np.uint8)
     return buffer, np.array(starts, np.int32), np.array(ends, np.int32)
 
@@ -53,7 +53,7 @@ def micros(text: str) -> tuple[int, int]:
 
 
 def is_utf8(text: bytes) -> bool:
-    buffer, starts, ends = spans([text])
+    buffer, starts, ends = spans([text], around=b"\x80\x80")
     return bool(fields.valid_utf8(buffer, starts[0], ends[0]))
 
 

@@ -102,6 +102,16 @@ def found(known: Sequence[bytes], names: Sequence[bytes]) -> list[int]:
     return [int(place) for place in places]
 
 
+def test_names_that_are_one_number_differ_by_their_size() -> None:
+    letters = b"abcdefghijklmnopqrstuvwxyz"
+    names = [bytes(zeros) for zeros in range(9)]
+    names += [bytes(zeros) + bytes([x]) for zeros in range(8) for x in letters]
+    assert found(names, names) == list(range(len(names)))
+    assert found(names[::2], names[1::2]) == [-1] * (len(names) // 2)
+    codes, _ = kernels.distinct(*spans(names + names))
+    assert codes.tolist() == [*range(len(names)), *range(len(names))]
+
+
 @given(NAMES, NAMES)
 def test_names_are_found_as_in_a_dict(names: list[bytes], others: list[bytes]) -> None:
     known = list(dict.fromkeys(names))

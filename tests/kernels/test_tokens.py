@@ -161,8 +161,11 @@ def test_white_space_separates_as_split_does(text: bytes, width: int) -> None:
     assert split(text, WHITESPACE, width, columns) == by_split(text, width, columns)
 
 
+CELL = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]))
+
+
 @given(
-    st.lists(st.tuples(*[st.text(st.characters(exclude_characters="\r\n\0"))] * 3)),
+    st.lists(st.tuples(CELL, CELL, CELL)),
     st.sampled_from([COMMA, TAB]),
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
@@ -227,11 +230,20 @@ def test_quotes_among_blanks_can_be_wrong(line: str, status: int) -> None:
     assert split(f"{line}\nx y\n".encode(), WHITESPACE) == [Row(0, status), good]
 
 
+def test_doubled_quotes_matter_only_in_wanted_fields() -> None:
+    buffer = np.frombuffer(b'"a""b",c\n"a","c""d"\n', np.uint8)
+    place = np.array([-1, 0])
+    *_, status, _, rows = tokens.split_rows(buffer, COMMA, 2, place, 2, 1)
+    assert status[:rows].tolist() == [ROW_OK, ROW_ESCAPED]
+
+
 @pytest.mark.parametrize("delimiter", [COMMA, TAB, WHITESPACE])
 def test_a_carriage_return_inside_a_line_is_text(delimiter: int) -> None:
     mark = chr(delimiter or 32)
     text = f"a\rb{mark}\rc\r\r\n".encode()
     assert split(text, delimiter) == [Row(0, ROW_OK, 2, (b"a\rb", b"\rc\r"))]
+    text = f'"a\r"{mark}"c\r"\r\n'.encode()
+    assert split(text, delimiter) == [Row(0, ROW_OK, 2, (b"a\r", b"c\r"))]
 
 
 @pytest.mark.parametrize("delimiter", [COMMA, TAB, WHITESPACE])

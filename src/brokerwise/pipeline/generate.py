@@ -15,6 +15,7 @@ from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
 from brokerwise.pipeline.shapes.published import Size
 from brokerwise.pipeline.shapes.recipe import Recipe, make_recipe
+from brokerwise.pipeline.sharing import shared
 from brokerwise.pipeline.trace import (
     PAIRS_PER_FILE,
     commit_trace,
@@ -86,22 +87,21 @@ def _write_everything(
     attempts = (output.root / _ATTEMPTS).absolute()
     attempts.make()
     files = -(-recipe.blocks // blocks_per_file(recipe))
-    shared = spark.sparkContext.broadcast(recipe)
+    context = spark.sparkContext
     try:
-        numbers = spark.sparkContext.parallelize(range(files), tasks or files)
-        return numbers.mapPartitions(partial(write_files, shared, attempts)).collect()
+        with shared(context, recipe) as recipes:
+            numbers = context.parallelize(range(files), tasks or files)
+            write = partial(write_files, recipes, attempts)
+            return numbers.mapPartitions(write).collect()
     except BaseException:
         # Tasks that still run can make no more files once their directory is gone.
         with suppress(OSError):
             attempts.rename("abandoned")
         raise
-    finally:
-        with suppress(Exception):  # a context that is gone has freed it
-            shared.destroy()
 
 
 def write_files(
-    shared: "Broadcast[Recipe]", attempts: Place, numbers: Iterable[int]
+    recipes: "Broadcast[Recipe]", attempts: Place, numbers: Iterable[int]
 ) -> Iterator[Written]:
     """Write the files of these numbers, each under a name of its own.
 
@@ -110,7 +110,7 @@ def write_files(
     """
     for number in numbers:
         name = f"part-{number:05d}-{uuid4().hex}.csv"
-        pairs = write_pairs(attempts / name, _blocks(shared.value, number))
+        pairs = write_pairs(attempts / name, _blocks(recipes.value, number))
         yield Written(number, name, pairs)
 
 

@@ -1,9 +1,10 @@
 """The whole of `ingest`: raw files in, a workload directory out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from brokerwise.model.arrays import INT64_MAX
@@ -35,6 +36,7 @@ from brokerwise.pipeline.ingest.topics import (
 )
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
+from brokerwise.pipeline.sharing import shared
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import (
@@ -135,38 +137,48 @@ def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
     prepare(run.output)
     scratch.make()
     with run.progress.stage("topics"):
-        rated, topic_tally, topics = _topics(run)
-    with run.progress.stage("pairs"):
-        wanted, pair_tally = _pairs(run, topics)
-    rates = context.broadcast(topics.rates)
-    with run.progress.stage("sort"):
-        attributes = frozenset(r for s in run.of("subscribers") for r in s.roles)
-        ranges = sort_pairs(wanted, scratch, rates, attributes)
-        late = [c for r in ranges for c in r.conflicts]
-        _count_late(run, pair_tally, late)
-        _refuse_too_much(ranges, topics)
-    with run.progress.stage("write"):
-        parts = write_parts(context, plan_parts(ranges), scratch, run.output)
-        scratch.delete()
-        rejected = _write_rejected(
-            run, rated, wanted, topic_tally, pair_tally, late, topics
-        )
-        header = finish_header(
-            run.output,
-            rates=topics.rates,
-            topic_names=topics.names,
-            parts=parts,
-            rejected=rejected,
-            subscribers=sum(r.subscribers for r in ranges),
-            pairs=sum(r.pairs for r in ranges),
-            period_seconds=_period(run.options, topic_tally),
-            message_bytes=run.options.unit_bytes,
-            made_from=_made_from(run.options),
-        )
-    return header, _summary(run, header, topics, ranges, topic_tally, pair_tally)
+        rated, topics = _topics(run)
+        period = _period(run.options, rated.tally)
+    with (
+        shared(context, Dictionary.of(topics.names)) as dictionary,
+        shared(context, topics.rates) as rates,
+    ):
+        with run.progress.stage("pairs"):
+            wanted = _pairs(run, dictionary)
+        with run.progress.stage("sort"):
+            attributes = frozenset(r for s in run.of("subscribers") for r in s.roles)
+            ranges = sort_pairs(wanted.exchange, scratch, rates, attributes)
+            _count_late(run, wanted, [c for r in ranges for c in r.conflicts])
+            _refuse_too_much(ranges, topics)
+        with run.progress.stage("write"):
+            parts = write_parts(context, plan_parts(ranges), scratch, run.output)
+            scratch.delete()
+            rejected = _write_rejected(run, rated, wanted)
+            header = finish_header(
+                run.output,
+                rates=topics.rates,
+                topic_names=topics.names,
+                parts=parts,
+                rejected=rejected,
+                subscribers=sum(r.subscribers for r in ranges),
+                pairs=sum(r.pairs for r in ranges),
+                period_seconds=period,
+                message_bytes=run.options.unit_bytes,
+                made_from=_made_from(run.options),
+            )
+    return header, _summary(run, header, topics, ranges, rated.tally, wanted.tally)
 
 
-def _topics(run: _Run) -> tuple[Exchange, Tally, Topics]:
+@dataclass
+class _Read:
+    """Rows that were read; `late` are those of no use once all were compared."""
+
+    exchange: Exchange
+    tally: Tally
+    late: list[Rejects] = field(default_factory=list)
+
+
+def _topics(run: _Run) -> tuple[_Read, Topics]:
     """Rates, or events counted, merged and numbered."""
     files = run.of("rates", "events")
     default = run.options.missing_rate
@@ -181,37 +193,43 @@ def _topics(run: _Run) -> tuple[Exchange, Tally, Topics]:
         EmitTopics(buckets, run.options.by_bytes),
         uncounted=frozenset({"pairs"}),
     )
-    tally = exchange.tally()
-    refuse_too_many(tally, run.sources, run.options.max_rejected, run.out)
+    rated = _read(run, exchange)
     topics = number_topics(
         exchange,
         summed=bool(run.options.events),
         missing_rate=default if isinstance(default, int) else None,
     )
-    _count_late(run, tally, topics.conflicts)
-    return exchange, tally, topics
+    _count_late(run, rated, topics.conflicts)
+    return rated, topics
 
 
-def _count_late(run: _Run, tally: Tally, late: Sequence[Rejects]) -> None:
+def _read(run: _Run, exchange: Exchange) -> _Read:
+    """Read all rows; refuse if too many are of no use."""
+    tally = exchange.tally()
+    refuse_too_many(tally, run.sources, run.options.max_rejected, run.out)
+    return _Read(exchange, tally)
+
+
+def _count_late(run: _Run, read: _Read, late: Sequence[Rejects]) -> None:
     """Count rows that were found to be of no use only when all were compared."""
+    read.late += late
     for rejects in late:
-        tally.add_rejects(rejects)
+        read.tally.add_rejects(rejects)
     if late:
-        refuse_too_many(tally, run.sources, run.options.max_rejected, run.out)
+        refuse_too_many(read.tally, run.sources, run.options.max_rejected, run.out)
 
 
-def _pairs(run: _Run, topics: Topics) -> tuple[Exchange, Tally]:
+def _pairs(run: _Run, dictionary: "Broadcast[Dictionary]") -> _Read:
     context = run.spark.sparkContext
     groups = split_sources(run.of("pairs", "subscribers"), run.parallelism)
     sampled = split_sources(run.of("pairs"), run.parallelism)
     bounds = sample_bounds(context, sampled, _ranges(run))
     buckets = run.buckets(len(bounds) + 1)
-    dictionary = context.broadcast(Dictionary.of(topics.names))
-    exchange = exchange_rows(
-        context, groups, buckets, EmitPairs(buckets, bounds, dictionary)
+    wanted = _read(
+        run,
+        exchange_rows(context, groups, buckets, EmitPairs(buckets, bounds, dictionary)),
     )
-    tally = exchange.tally()
-    refuse_too_many(tally, run.sources, run.options.max_rejected, run.out)
+    tally = wanted.tally
     if tally.unknown_pairs and run.options.missing_rate == ERROR:
         shown = ", ".join(f'"{t}"' for t in sorted(tally.unknown_topics))
         raise InputError(
@@ -220,7 +238,7 @@ def _pairs(run: _Run, topics: Topics) -> tuple[Exchange, Tally]:
             hint="Give such topics a rate with --missing-rate N, or leave the pairs "
             f"out with --missing-rate {DROP}.",
         )
-    return exchange, tally
+    return wanted
 
 
 def _ranges(run: _Run) -> int:
@@ -242,23 +260,12 @@ def _refuse_too_much(ranges: Sequence[Sorted], topics: Topics) -> None:
         )
 
 
-def _write_rejected(
-    run: _Run,
-    rated: Exchange,
-    wanted: Exchange,
-    topic_tally: Tally,
-    pair_tally: Tally,
-    late: Sequence[Rejects],
-    topics: Topics,
-) -> list[str]:
+def _write_rejected(run: _Run, *reads: _Read) -> list[str]:
     files: list[str] = []
-    for exchange, tally, extra in (
-        (rated, topic_tally, topics.conflicts),
-        (wanted, pair_tally, late),
-    ):
-        if tally.reasons:
+    for read in reads:
+        if read.tally.reasons:
             files += write_rejected(
-                exchange, extra, run.sources, run.output, len(files)
+                read.exchange, read.late, run.sources, run.output, len(files)
             )
     return files
 
