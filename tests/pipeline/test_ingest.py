@@ -62,9 +62,9 @@ def rejected(out: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def small_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut even small files into many splits and ranges."""
-    monkeypatch.setattr(splits, "SMALLEST_SPLIT", 256)
-    monkeypatch.setattr(splits, "LARGEST_SPLIT", 256)
-    monkeypatch.setattr(job, "BYTES_PER_RANGE", 512)
+    monkeypatch.setattr(splits, "SMALLEST_SPLIT", 2000)
+    monkeypatch.setattr(splits, "LARGEST_SPLIT", 2000)
+    monkeypatch.setattr(job, "BYTES_PER_RANGE", 4000)
 
 
 @pytest.mark.parametrize("ending", WRITERS)

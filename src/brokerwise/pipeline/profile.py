@@ -79,20 +79,19 @@ def _count(
     files = header.files["interests"]
     if not files:
         return tally(rates, [])
+    from brokerwise.pipeline.sharing import shared
+
     context = spark.sparkContext
-    broadcast = context.broadcast(rates)
+    # A tally has a number for each topic: a task for each core sends few of them,
+    # and the tree spares the driver on a wide cluster.
+    number = min(len(files), tasks or context.defaultParallelism)
+    with shared(context, rates) as broadcast:
 
-    def count_files(names: Iterable[str]) -> Iterator[Tally | InputError]:
-        yield _tally_files(root, names, broadcast)
+        def count_files(names: Iterable[str]) -> Iterator[Tally | InputError]:
+            yield _tally_files(root, names, broadcast)
 
-    try:
-        # A tally has a number for each topic: a task for each core sends few of
-        # them, and the tree spares the driver on a wide cluster.
-        number = min(len(files), tasks or context.defaultParallelism)
         counted = context.parallelize(files, number).mapPartitions(count_files)
         counts = counted.treeReduce(_merged)
-    finally:
-        broadcast.destroy()
     if isinstance(counts, InputError):
         raise counts
     return counts
