@@ -26,12 +26,13 @@ def step(number: int, name: str, work: Callable[[], T], told: Callable[[T], str]
     start = time.perf_counter()
     result = work()
     seconds = time.perf_counter() - start
-    print(f"{number}/{STEPS} {name:<9} {told(result):<66} {seconds:5.1f} s")
+    count = f"{number}/{STEPS}" if number else "   "
+    print(f"{count} {name:<9} {told(result):<66} {seconds:5.1f} s", flush=True)
     return result
 
 
 def main() -> int:
-    step(0, "Spark", start_session, lambda _: "a local session is up")
+    session = step(0, "Spark", start_session, lambda _: "a local session is up")
     step(
         1,
         "Generate",
@@ -54,10 +55,11 @@ def main() -> int:
             f"{sum(done.rejected.values())} rows rejected, in out/workload"
         ),
     )
-    print(f"3/{STEPS} Profile")
+    print(f"3/{STEPS} Profile", flush=True)
     code = run(["profile", str(OUT / "workload"), "--report", str(OUT / "report.html")])
+    session.stop()
     print("  (open it in a browser: it needs no network)")
-    print("Next:   brokerwise profile out/workload --json")
+    print("Next:   .venv/bin/brokerwise profile out/workload --json")
     return code
 
 

@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 BROKERWISE = [sys.executable, "-m", "brokerwise.cli.main"]
@@ -79,6 +81,20 @@ class Process:
         """SIGKILL to the process alone, not to its children."""
         self._child.kill()
         self._child.wait()
+
+    def terminate(self) -> None:
+        """SIGTERM to the process alone."""
+        self._child.terminate()
+
+    def members(self) -> list[str]:
+        """The command names of its group."""
+        names = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                name, rest = stat.read_text().rsplit(")", 1)
+                if int(rest.split()[2]) == self._child.pid:
+                    names.append(name.split("(", 1)[1])
+        return names
 
     def kill_group(self) -> None:
         self._signal_group(signal.SIGKILL)

@@ -32,7 +32,7 @@ def test_the_wheel_alone_gives_a_working_command(tmp_path: Path) -> None:
 
     assert brokerwise("--version").startswith("brokerwise ")
     files = ["--pairs", "pairs.csv", "--rates", "rates.csv"]
-    assert "2 pairs of 1 topics" in brokerwise("ingest", *files, "--out", "w")
+    assert "2 pairs of 1 topic" in brokerwise("ingest", *files, "--out", "w")
     report = ["--report", "report.html"]
     assert "Report: report.html" in brokerwise("profile", "w", *report)
     assert "plotly" in (tmp_path / "report.html").read_text()

@@ -4,6 +4,7 @@ What works on data of any size runs on Spark: on the session that is active, or 
 a local one that is started for the purpose and ends with the process.
 """
 
+import atexit
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike, fspath
@@ -210,7 +211,11 @@ def _session() -> "SparkSession":
 
     from brokerwise.pipeline.session import start_session
 
-    return SparkSession.getActiveSession() or start_session()
+    running = SparkSession.getActiveSession()
+    if running is None:
+        running = start_session()
+        atexit.register(running.stop)
+    return running
 
 
 def _place(path: Path) -> Place:

@@ -36,6 +36,10 @@ def drop_a_pair(plan: Forgery) -> None:
     plan.row(5).update(topics=[1], brokers=[2])
 
 
+def claim_a_status(plan: Forgery) -> None:
+    plan.header["status"] = "great"
+
+
 def change_a_load(plan: Forgery) -> None:
     plan.brokers[3]["load"] = 8
 
@@ -148,6 +152,11 @@ CASES = {
     "pair moved and covered up": Case(
         move_a_pair_and_cover_up,
         (("capacity", "broker 1 carries 55, its capacity is 45"),),
+    ),
+    "status invented": Case(
+        claim_a_status,
+        (("bound", "status is 'great', expected optimal, feasible, infeasible"),),
+        digested=False,
     ),
     "pair duplicated": Case(
         duplicate_a_pair,

@@ -177,3 +177,11 @@ def test_an_objective_does_not_beat_its_bound(
 def test_figures_are_compared_with_the_pairs(plan: Plan, newsroom: Workload) -> None:
     wrong = replace(plan, figures={"incoming": 35, "outgoing": 98, "cost": 1.25})
     assert said(wrong, newsroom) == [("totals", "incoming: stated 35, found 36")]
+
+
+def test_a_plan_with_a_gap_is_not_optimal(plan: Plan, newsroom: Workload) -> None:
+    proud = replace(plan, status=Status.OPTIMAL, objective=4.0, bound=1.0)
+    said = [v.message for v in violations(proud, newsroom)]
+    assert said == ["the plan is said to be optimal with a gap of 0.75"]
+    modest = replace(proud, status=Status.FEASIBLE)
+    assert violations(modest, newsroom) == []

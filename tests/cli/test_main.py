@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +82,58 @@ def test_failures_have_their_exit_codes_and_no_traceback(
     printed = capsys.readouterr().err
     assert printed.startswith(shown)
     assert "Traceback" not in printed
+
+
+def test_the_error_of_a_task_is_told_by_its_last_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise RuntimeError(
+            "An exception was thrown from the Python worker:\n"
+            "Traceback (most recent call last):\n  File ...\n"
+            "OSError: [Errno 28] No space left on device: '/small/x'\n"
+        )
+
+    monkeypatch.setattr(program, "app", fail)
+    assert run(["ingest"]) == 3
+    assert capsys.readouterr().err.startswith(
+        "error: OSError: [Errno 28] No space left on device: '/small/x'\n"
+    )
+
+
+def test_what_moves_a_terminal_is_escaped(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise BrokerwiseError("row \x1b[31m\x07 é")
+
+    monkeypatch.setattr(program, "app", fail)
+    run(["ingest"])
+    assert capsys.readouterr().err == "error: row \\x1b[31m\\x07 é\n"
+
+
+def test_a_reader_that_has_gone_is_a_failure_without_a_word() -> None:
+    command = f"{sys.executable} -m brokerwise.cli.main --help"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+def test_a_master_that_is_none_is_refused_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code = (
+        "from brokerwise.pipeline.session import start_session\n"
+        "start_session('nowhere')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "--master: found 'nowhere', expected local[N]" in done.stderr
 
 
 def test_debug_shows_where(

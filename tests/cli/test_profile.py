@@ -97,3 +97,13 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     shown = capsys.readouterr()
     assert "it is a directory" in shown.err
     assert "session" not in shown.err
+
+
+def test_a_report_in_the_workload_is_refused(
+    small: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(small, "workload.json").read_bytes()
+    assert run(["profile", small, "--report", f"{small}/report.html"]) == 2
+    assert "must stay as it is" in capsys.readouterr().err
+    assert run(["profile", small, "--report", f"{small}/workload.json"]) == 2
+    assert Path(small, "workload.json").read_bytes() == before

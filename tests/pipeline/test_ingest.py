@@ -15,8 +15,11 @@ from tests.pipeline.raw import WRITERS, Pair, Rate, expected, write_csv
 from brokerwise.model.errors import InputError
 from brokerwise.model.workload import NO_THRESHOLD, Workload
 from brokerwise.pipeline.ingest import job, splits
+from brokerwise.pipeline.ingest.exchange import Buckets, read_split
 from brokerwise.pipeline.ingest.job import Ingested, ingest
 from brokerwise.pipeline.ingest.options import DROP, IngestOptions
+from brokerwise.pipeline.ingest.rejects import Tally
+from brokerwise.pipeline.ingest.sources import PAIRS, find_sources
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import read_workload, write_workload
@@ -331,12 +334,39 @@ def test_sums_that_do_not_fit_in_64_bits_are_refused(
 ) -> None:
     largest = 2**63 - 1
     pairs, rates = two_files(tmp_path, ["a,u", "a,v"], [f"a,{largest // 2}"])
-    with pytest.raises(InputError, match="total rate of all pairs"):
+    with pytest.raises(InputError, match="total rate of all topics and pairs"):
         run(spark, tmp_path / "w", pairs=pairs, rates=rates)
     pairs, rates = two_files(tmp_path, ["a,u"], [f"a,{largest}", f"b,{largest}"])
     with pytest.raises(InputError, match="total rate"):
         run(spark, tmp_path / "w", pairs=pairs, rates=rates)
     assert not (tmp_path / "w").exists()
+    pairs, rates = two_files(tmp_path, [], [f"a,{largest}"])
+    assert run(spark, tmp_path / "w", pairs=pairs, rates=rates).header.topics == 1
+
+
+def test_input_that_changes_or_goes_while_it_is_read_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "p.csv"
+    file.write_text("a,u\n" * 100)
+    options = IngestOptions(pairs=(str(file),), rates=("r",))
+    [source] = find_sources(PAIRS, options.pairs, options, 0)
+    split = splits.Split(source, 0, source.size, source.size)
+
+    def problem() -> str:
+        tally = Tally()
+        list(read_split(split, Buckets(1, 1), tally, lambda *_: iter(())))
+        return tally.problem
+
+    assert problem() == ""
+    file.write_text("a,u\n" * 10)
+    assert problem() == f"{file} is damaged: it ends at byte 40, but had 400 before"
+    file.unlink()
+    assert problem() == f"{file} is no longer there"
+
+
+def test_output_among_the_input_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    _, rates = two_files(tmp_path, ["a,u"], ["a,3"])
+    with pytest.raises(InputError, match=r"is in .*, which is read"):
+        run(spark, tmp_path / "w", pairs=tmp_path, rates=rates)
 
 
 def test_what_is_there_is_replaced_only_by_force(

@@ -147,3 +147,15 @@ def test_a_cluster_gives_what_local_mode_gives_also_when_a_worker_dies(
     assert json.loads(half.lines[-1])["digest"] == digest
     assert not workers[0].alive()
     assert os.path.isdir(tmp_path / "half" / "interests")
+
+
+def test_interrupted_while_spark_starts_it_leaves_nothing_running(
+    trace: Path, tmp_path: Path
+) -> None:
+    with Process(command(trace, tmp_path / "w")) as running:
+        wait_until(lambda: any("java" in name for name in running.members()), 60)
+        running.terminate()
+        assert running.wait() == 130
+        assert running.lines[-1] == "interrupted; nothing was written"
+        wait_until(lambda: not running.alive(), 30)
+    assert list(tmp_path.iterdir()) == []

@@ -488,3 +488,24 @@ def test_any_start_of_a_file_is_understood_or_refused(
         assert sorted(set(numbers)) == numbers
         assert numbers[-1] < source.width
     first_names(source)
+
+
+def test_a_file_with_several_names_is_there_once(tmp_path: Path) -> None:
+    touch(tmp_path / "data" / "p.csv")
+    (tmp_path / "data" / "again").symlink_to(tmp_path / "data")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "data" / "p.csv")
+    assert len(find(tmp_path / "data")) == 1
+    assert len(find(tmp_path / "data" / "p.csv", tmp_path / "link.csv")) == 1
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match="is neither a file nor a directory"):
+        find(tmp_path / "pipe.csv")
+
+
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_recognised(tmp_path: Path, coding: str) -> None:
+    text = "\ufefftopic,subscriber\na,u\n".encode(coding)
+    with pytest.raises(InputError, match=r"p\.csv is UTF-16, expected UTF-8"):
+        found(tmp_path / "p.csv", text)

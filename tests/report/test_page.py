@@ -85,7 +85,7 @@ def test_without_anything_to_draw_the_library_stays_out() -> None:
 
 def test_a_report_replaces_an_older_one_and_leaves_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "report.html"
-    write_page(path, "old")
+    write_page(path, "<!doctype html>old")
     write_page(path, "new: \N{SNOWMAN} \udcff")
     assert path.read_text(encoding="utf-8") == "new: \N{SNOWMAN} \\udcff"
     assert list(path.parent.iterdir()) == [path]
@@ -98,7 +98,7 @@ def test_a_report_that_fails_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "report.html"
-    write_page(path, "old")
+    write_page(path, "<!doctype html>old")
 
     def full_disk(*_: object) -> None:
         raise OSError("no space left on device")
@@ -106,7 +106,7 @@ def test_a_report_that_fails_leaves_the_old_one(
     monkeypatch.setattr(os, "replace", full_disk)
     with pytest.raises(OSError, match="no space"):
         write_page(path, "new")
-    assert path.read_text() == "old"
+    assert path.read_text() == "<!doctype html>old"
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -114,6 +114,8 @@ def test_places_where_no_report_can_be_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="no report is there already"):
+        refuse_unwritable(tmp_path / "file")
     with pytest.raises(InputError, match="it is a directory"):
         refuse_unwritable(tmp_path)
     with pytest.raises(InputError, match="is not a directory"):

@@ -28,7 +28,7 @@ class Claims:
     """A plan's statements. `required` figures must be among `figures`."""
 
     kind: str
-    feasible: bool
+    status: str
     threshold: int | None
     objective: float | None
     bound: float | None
@@ -37,6 +37,10 @@ class Claims:
     brokers: tuple[BrokerClaim, ...]
     figures: Mapping[str, int | float]
     required: tuple[str, ...]
+
+    @property
+    def feasible(self) -> bool:
+        return self.status != Status.INFEASIBLE
 
     @property
     def promises_thresholds(self) -> bool:
@@ -55,7 +59,7 @@ def claims_of_plan(plan: Plan) -> Claims:
     types = [names[t] if 0 <= t < len(names) else f"#{t}" for t in plan.brokers.type]
     return Claims(
         kind=plan.kind,
-        feasible=plan.status is not Status.INFEASIBLE,
+        status=plan.status,
         threshold=plan.threshold,
         objective=plan.objective,
         bound=plan.bound,
@@ -76,7 +80,7 @@ def claims_on_disk(header: PlanHeader, fleet: Fleet, brokers: pa.Table) -> Claim
     """What plan.json and brokers.parquet say."""
     return Claims(
         kind=header.kind,
-        feasible=header.status != Status.INFEASIBLE,
+        status=header.status,
         threshold=header.threshold,
         objective=header.objective,
         bound=header.bound,

@@ -10,6 +10,7 @@ from brokerwise.audit.claims import BrokerClaim, Claims
 from brokerwise.audit.findings import Audit, Violation, in_order, named
 from brokerwise.audit.recount import BrokerCount, Recount, Run
 from brokerwise.model.names import Names
+from brokerwise.model.plan import Status
 
 _NOTHING = BrokerCount(0, 0, 0, 0)
 _RELATIVE = 1e-9  # objectives are sums of prices, in floating point
@@ -41,7 +42,7 @@ def judged(
     return in_order(
         [
             *_totals(claims, recount),
-            *named("bound", _bound(claims)),
+            *named("bound", [*_status(claims), *_bound(claims)]),
             *named("fleet", _fleet(claims)),
             *named("capacity", _capacities(claims, recount)),
             *named("load", _loads(claims, recount)),
@@ -92,6 +93,14 @@ def _totals(claims: Claims, recount: Recount) -> list[Violation]:
             ),
         ],
     )
+
+
+def _status(claims: Claims) -> Iterator[str]:
+    """A plan is optimal only if nothing is left between it and its bound."""
+    if claims.status not in list(Status):
+        yield f"status is {claims.status!r}, expected {', '.join(Status)}"
+    elif claims.status == Status.OPTIMAL and (claims.gap or 0) > _RELATIVE:
+        yield f"the plan is said to be optimal with a gap of {claims.gap}"
 
 
 def _bound(claims: Claims) -> Iterator[str]:

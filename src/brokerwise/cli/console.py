@@ -29,15 +29,24 @@ def print_error(error: BrokerwiseError) -> None:
     lines = [f"error: {error.message}", *(f"  {line}" for line in error.details)]
     if error.hint:
         lines.append(error.hint)
-    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.write("\n".join(map(_printable, lines)) + "\n")
 
 
 def print_result(text: str) -> None:
     sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def print_json(result: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def _printable(line: str) -> str:
+    """The line without what would move a terminal's cursor or change its colours."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in line
+    )
 
 
 class LiveProgress:

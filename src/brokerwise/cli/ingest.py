@@ -108,7 +108,7 @@ def ingest(
         columns={r: tuple(c.split(",")) for r, c in columns.items() if c},
         header=header,
         format=format_,
-        missing_rate=int(missing_rate) if missing_rate.isdigit() else missing_rate,
+        missing_rate=int(missing_rate) if missing_rate.isdecimal() else missing_rate,
         max_rejected=parse_share(max_rejected, "--max-rejected"),
         period_seconds=parse_seconds(period, "--period") if period else None,
         message_bytes=(
@@ -155,20 +155,22 @@ def _as_json(
 
 
 def _as_text(ingested: "Ingested", out: str, seconds: float) -> str:
+    from brokerwise.report.numbers import counted
+
     header = ingested.header
-    notes = [f"{sum(ingested.rejected.values()):,} rows rejected"]
+    notes = [f"{counted(sum(ingested.rejected.values()), 'row')} rejected"]
     if sum(ingested.rejected.values()):
         notes[0] += f" (in {out}/rejected)"
-    for count, what in (
-        (ingested.duplicate_pairs, "duplicate pairs merged"),
-        (ingested.duplicate_rates, "duplicate rates merged"),
-        (ingested.dropped_pairs, "pairs dropped for want of a rate"),
+    for count, what, why in (
+        (ingested.duplicate_pairs, "duplicate pair", "merged"),
+        (ingested.duplicate_rates, "duplicate rate", "merged"),
+        (ingested.dropped_pairs, "pair", "dropped for want of a rate"),
     ):
         if count:
-            notes.append(f"{count:,} {what}")
+            notes.append(f"{counted(count, what)} {why}")
     return (
-        f"{header.pairs:,} pairs of {header.topics:,} topics and "
-        f"{header.subscribers:,} subscribers, {seconds:.1f} s\n"
+        f"{counted(header.pairs, 'pair')} of {counted(header.topics, 'topic')} and "
+        f"{counted(header.subscribers, 'subscriber')}, {seconds:.1f} s\n"
         f"  {'; '.join(notes)}\n"
         f"Workload: {out} (digest {header.digest[:12]})\n"
         f"Next:     brokerwise profile {out}"

@@ -1,6 +1,8 @@
 """The program `brokerwise`."""
 
+import io
 import logging
+import re
 import signal
 import sys
 import traceback
@@ -17,6 +19,8 @@ from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
 from brokerwise.cli.profile import profile
 from brokerwise.model.errors import BrokerwiseError, InputError
+
+_ERROR_LINE = re.compile(r"(Caused by: )?[\w.]+(Error|Exception)\b")
 
 EXIT_BAD_INPUT = 2
 EXIT_FAILURE = 3
@@ -79,22 +83,35 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("interrupted; nothing was written\n")
         return EXIT_INTERRUPTED
+    except SystemExit:  # typer's answer when whoever read our output has gone
+        return EXIT_FAILURE
     except Exception as error:
-        first = str(error).splitlines()[0] if str(error) else ""
         hint = "" if debug else "Run brokerwise --debug ... to see where."
-        print_error(BrokerwiseError(f"{type(error).__name__}: {first}", hint=hint))
+        print_error(BrokerwiseError(_cause(error), hint=hint))
         _trace(debug)
         return EXIT_FAILURE
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(run(sys.argv[1:]))
+    """Run the command that the program was called with.
 
+    Being told to end (SIGTERM) is like Ctrl-C: nothing half written stays behind,
+    and whatever goes wrong on the way out, it was the interruption.
+    """
+    interrupted = False
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Being told to end is like Ctrl-C: nothing half written stays behind."""
-    raise KeyboardInterrupt
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # letters that it cannot show
+            stream.reconfigure(errors="backslashreplace")
+    code = run(sys.argv[1:])
+    sys.exit(EXIT_INTERRUPTED if interrupted else code)
 
 
 def _explain_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
@@ -111,6 +128,15 @@ def _explain_usage(error: typer.TyperException, arguments: Sequence[str]) -> int
     help_ = " ".join(["brokerwise", *command, "--help"])
     print_error(BrokerwiseError(text, hint=f"Try: {help_}"))
     return EXIT_BAD_INPUT
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong, in a line. Spark quotes the whole traceback of a task, which
+    ends with the line that matters."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if _ERROR_LINE.match(line)]
+    first = causes[-1] if causes else f"{type(error).__name__}: {''.join(lines[:1])}"
+    return first.removeprefix("Caused by: ")
 
 
 def _trace(debug: bool) -> None:

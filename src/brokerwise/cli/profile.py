@@ -9,6 +9,7 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Conf, Json, Master, Report, parse_conf
+from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
     from brokerwise.report.html import Table
@@ -33,6 +34,11 @@ def profile(
     settings = parse_conf(conf)
     if report is not None:
         refuse_unwritable(report)
+        if report.resolve().is_relative_to(Path(workload).resolve()):
+            raise InputError(
+                f"--report {report} is in the workload, which must stay as it is",
+                hint="Name another file.",
+            )
     result = _profile(workload, report, master, settings)
     if report is not None:
         from brokerwise.report.page import write_page

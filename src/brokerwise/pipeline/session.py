@@ -2,10 +2,13 @@
 
 import atexit
 import os
+import re
+import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import IO, TypeAlias
@@ -17,12 +20,15 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from brokerwise.model.errors import BrokerwiseError
+from brokerwise.model.errors import BrokerwiseError, InputError
 
 # Opens a session once a job has refused what it can refuse without one.
 Session: TypeAlias = Callable[[], AbstractContextManager[SparkSession]]
 
 LOCAL_MASTER = "local[*]"
+_MASTER = re.compile(
+    r"local(\[(\*|[0-9]+)(,[0-9]+)?\])?|local-cluster\[.*\]|(spark|k8s)://.+|yarn"
+)
 _LOG_LEVEL = "spark.log.level"
 
 # Right for jobs whose heavy work is not in the JVM: it is up in half the time.
@@ -56,7 +62,9 @@ class SparkStartError(BrokerwiseError):
         self.master, self.last_lines = master, last_lines
         super().__init__(
             f"Spark did not start on {master}",
-            details=last_lines.splitlines()[-8:],
+            details=[
+                line for line in last_lines.splitlines() if not line.startswith("\t")
+            ][-8:],
             hint="Spark needs Java 17 or newer (java -version) and a master that runs.",
         )
 
@@ -70,6 +78,11 @@ def start_session(
     comes where `conf` sets spark.log.level.
     """
     master = master or LOCAL_MASTER
+    if not _MASTER.fullmatch(master):
+        raise InputError(
+            f"--master: found {master!r}, expected local[N], local[*], "
+            "spark://HOST:PORT, yarn or k8s://..."
+        )
     # Workers must find what the driver has: the same interpreter, unless told.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local"):
@@ -104,6 +117,19 @@ def _start_context(
 
 
 def _gateway(configuration: SparkConf, log: IO[bytes]) -> JavaGateway:
+    """The JVM, launched by a thread: Ctrl-C reaches this one, and must not lose sight
+    of a process that is just being made."""
+    with ThreadPoolExecutor(1) as thread:
+        launched = thread.submit(_launch, configuration, log)
+        try:
+            return launched.result()
+        except KeyboardInterrupt:
+            ignore_signals()
+            launched.exception()  # wait for it, so that it can be stopped at exit
+            raise
+
+
+def _launch(configuration: SparkConf, log: IO[bytes]) -> JavaGateway:
     if not _running:
         quiet = not configuration.contains(_LOG_LEVEL)
         output = {"stdout": log, "stderr": log} if quiet else {}
@@ -114,9 +140,17 @@ def _gateway(configuration: SparkConf, log: IO[bytes]) -> JavaGateway:
 
 def _stop_java() -> None:
     """End the JVM and wait for it, so that nothing is left running."""
+    ignore_signals()
     process = _running[0].proc
     process.stdin.close()
     process.wait()
+
+
+def ignore_signals() -> None:
+    """From here on the process ends by itself: to press Ctrl-C again is no use."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _import_all() -> None:

@@ -81,6 +81,8 @@ def refuse_unwritable(path: Path) -> None:
     folder = next(p for p in path.absolute().parents if p.exists())
     if path.is_dir():
         problem = "it is a directory"
+    elif path.exists() and not _is_page(path):
+        problem = "a file that is no report is there already"
     elif not folder.is_dir():
         problem = f"{folder} is not a directory"
     elif not os.access(folder, os.W_OK):
@@ -88,6 +90,11 @@ def refuse_unwritable(path: Path) -> None:
     else:
         return
     raise InputError(f"--report {path}: {problem}", hint="Name another file.")
+
+
+def _is_page(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(64).lstrip().lower().startswith(b"<!doctype html")
 
 
 def _figure(number: int, plot: Plot) -> str:

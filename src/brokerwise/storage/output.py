@@ -57,7 +57,13 @@ class Output:
         target = target.resolve()  # what a link points to is replaced, not the link
         clear_abandoned(target)
         _refuse_existing(out, header, force)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as cause:
+            raise InputError(
+                f"{out} cannot be made: {cause.strerror}: {cause.filename}",
+                hint="Choose another --out.",
+            ) from cause
         run, lock = locked_run(target)
         root = Path(lock.name).with_suffix("")
         root.mkdir()

@@ -169,6 +169,7 @@ def _first_row(source: "Source") -> _First:
     at = 0
     try:
         for at, line in _lines(source):
+            _refuse_utf_16(source, line)
             bare = line.removesuffix(b"\n").removesuffix(b"\r")
             if cells := _cells(source, bare.decode("utf-8", "replace")):
                 return _First(at, at + len(line), bare, cells)
@@ -184,6 +185,15 @@ def _first_row(source: "Source") -> _First:
                 "first row; its columns cannot be told"
             ) from cause
     return _First(at, at, b"", [])
+
+
+def _refuse_utf_16(source: "Source", line: bytes) -> None:
+    """Its text would pass for names with zero bytes in them."""
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in line:
+        raise InputError(
+            f"{source.name} is UTF-16, expected UTF-8",
+            hint="Convert it, for example with: iconv -f UTF-16 -t UTF-8",
+        )
 
 
 def _lines(source: "Source") -> Iterator[tuple[int, bytes]]:

@@ -85,19 +85,21 @@ def exchange_rows(
         for group in splits:
             for split in group:
                 seen = Tally() if split.source.kind.name in uncounted else tally
-                yield from _read_split(split, buckets, seen, emit)
+                yield from read_split(split, buckets, seen, emit)
         yield buckets.tally, tally
 
     rdd = context.parallelize(list(groups), max(1, len(groups))).mapPartitions(task)
     return Exchange(buckets, rdd.partitionBy(buckets.total, _same))
 
 
-def _read_split(
+def read_split(
     split: Split,
     buckets: Buckets,
     tally: Tally,
     emit: Callable[[Rows, Tally], Iterator[Emitted]],
 ) -> Iterator[Emitted]:
+    """What `emit` makes of the rows of a split; a file at fault is told in the tally,
+    because to try again would not help."""
     kind = split.source.kind.name
     try:
         for rows in read_rows(split):
@@ -107,8 +109,9 @@ def _read_split(
                 yield buckets.of_rejects(split.source.index), rows.rejects
             yield from emit(rows, tally)
     except (EOFError, gzip.BadGzipFile, zlib.error, pa.ArrowInvalid) as error:
-        # The file is at fault, not the task: trying again would not help.
         tally.problem = f"{split.source.name} is damaged: {error}"
+    except FileNotFoundError:
+        tally.problem = f"{split.source.name} is no longer there"
     except InputError as error:
         tally.problem = error.message
 

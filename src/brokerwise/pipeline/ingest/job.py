@@ -105,6 +105,7 @@ def ingest(
     The same rows give the same workload, bit for bit, in whatever order and
     files they come. Interrupting it loses nothing but the work done.
     """
+    _refuse_inside_input(options, out)
     found = _sources(options)
     output = Output.begin(out.absolute(), HEADER, force=force)
     try:
@@ -116,6 +117,23 @@ def ingest(
         output.abort()
         raise
     return ingested
+
+
+def _refuse_inside_input(options: IngestOptions, out: Place) -> None:
+    """Output among the input would be taken for input the next time."""
+    target = out.local
+    for path in (
+        *options.pairs,
+        *options.rates,
+        *options.events,
+        *options.subscribers,
+    ):
+        source = Place(path).local
+        if target and source and target.resolve().is_relative_to(source.resolve()):
+            raise InputError(
+                f"--out {out} is in {path}, which is read; nothing was written",
+                hint="Choose an --out beside the input.",
+            )
 
 
 def _sources(options: IngestOptions) -> list[Source]:
@@ -252,10 +270,10 @@ def _ranges(run: _Run) -> int:
 
 
 def _refuse_too_much(ranges: Sequence[Sorted], topics: Topics) -> None:
-    total = sum(r.received for r in ranges) + float(topics.rates.sum())
-    if total > INT64_MAX * (1 - 1e-9):
+    total = sum(r.received for r in ranges) + int(topics.rates.sum())
+    if total > INT64_MAX:
         raise InputError(
-            f"total rate of all pairs: found {total:.3g}, expected at most "
+            f"total rate of all topics and pairs: found {total:,}, expected at most "
             f"{INT64_MAX:,} (2^63 - 1); nothing was written"
         )
 

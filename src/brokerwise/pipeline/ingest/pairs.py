@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Sorted:
     subscribers: int
     pairs: int
     duplicates: int
-    received: float
+    received: int
     conflicts: tuple[Rejects, ...]
 
 
@@ -225,7 +226,7 @@ def _sort_bucket(
     described = [i for i in items if isinstance(i, Described)]
     named: list[Wanted | Described] = [*wanted, *described]
     if not named:
-        return Sorted("", 0, 0, 0, 0.0, ())
+        return Sorted("", 0, 0, 0, 0, ())
     data = np.concatenate([i.data for i in named])
     offsets = np.zeros(sum(len(i.lengths) for i in named) + 1, np.int64)
     np.cumsum(np.concatenate([i.lengths for i in named]), out=offsets[1:])
@@ -251,7 +252,9 @@ def _sort_bucket(
     if "x" in attributes:
         columns["x"], columns["y"] = places[:, 0], places[:, 1]
     _write_scratch(scratch / file, pa.table(columns))
-    received = float(rates[topics].sum(dtype=np.float64)) if len(topics) else 0.0
+    # Topics are few next to pairs, and Python's integers cannot overflow.
+    used, times = np.unique(topics, return_counts=True)
+    received = sum(map(mul, rates[used].tolist(), times.tolist()))
     return Sorted(
         file,
         len(names),

@@ -92,13 +92,19 @@ def find_sources(
     found: dict[str, tuple[str, int]] = {}
     for path in paths:
         for uri, size in _files(path, f"--{kind.name}"):
-            found.setdefault(Place(uri).absolute().uri, (uri, size))
+            found.setdefault(_identity(uri), (uri, size))
     sources = [
         _source(start + number, kind, uri, size, options.format)
         for number, (uri, size) in enumerate(sorted(found.values()))
     ]
     with ThreadPoolExecutor(8) as threads:
         return list(threads.map(lambda s: with_columns(s, options), sources))
+
+
+def _identity(uri: str) -> str:
+    """The same for all names and links of a file."""
+    local = Place(uri).local
+    return uri if local is None else str(local.resolve())
 
 
 def _files(path: str, option: str) -> list[tuple[str, int]]:
@@ -115,6 +121,8 @@ def _files(path: str, option: str) -> list[tuple[str, int]]:
         return [(place.uri, info.size)]
     if info.type == fs.FileType.NotFound:
         raise InputError(f"{option}: {place} does not exist")
+    if info.type != fs.FileType.Directory:
+        raise InputError(f"{option}: {place} is neither a file nor a directory")
     inner = filesystem.get_file_info(fs.FileSelector(inside, recursive=True))
     files = []
     for entry in inner:

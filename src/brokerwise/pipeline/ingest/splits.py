@@ -126,6 +126,8 @@ def _lines(
         wanted = chunk_bytes if end is None else min(chunk_bytes, end - at)
         text = stream.read(wanted) if wanted > 0 else b""
         if not text:
+            if wanted > 0 and end is not None:
+                raise EOFError(f"it ends at byte {at:,}, but had {end:,} before")
             break
         whole = carry + text
         cut = whole.rfind(b"\n") + 1

@@ -8,8 +8,9 @@ import numpy as np
 
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels.lists import counting_order
-from brokerwise.model.arrays import INT64_MAX, Bytes, Int32s, Int64s
+from brokerwise.model.arrays import Bytes, Int32s, Int64s
 from brokerwise.model.errors import InputError
+from brokerwise.model.load import refuse_overflow
 from brokerwise.model.names import Names
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
 from brokerwise.pipeline.ingest.rejects import Rejects, Tally, conflicts
@@ -194,8 +195,4 @@ def _exact_sums(codes: Int32s, values: Int64s, count: int) -> Int64s:
 
 
 def _refuse_too_much(values: Int64s) -> None:
-    total = float(values.sum(dtype=np.float64))
-    if total > INT64_MAX * (1 - 1e-9):
-        raise InputError(
-            f"total rate: found {total:.3g}, expected at most {INT64_MAX:,} (2^63 - 1)"
-        )
+    refuse_overflow("rate", values, np.ones(len(values)))
