@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import mul
 from typing import Any
 
 import numpy as np
@@ -252,9 +251,7 @@ def _sort_bucket(
     if "x" in attributes:
         columns["x"], columns["y"] = places[:, 0], places[:, 1]
     _write_scratch(scratch / file, pa.table(columns))
-    # Topics are few next to pairs, and Python's integers cannot overflow.
-    used, times = np.unique(topics, return_counts=True)
-    received = sum(map(mul, rates[used].tolist(), times.tolist()))
+    received = _exact_sum(rates[topics])
     return Sorted(
         file,
         len(names),
@@ -263,6 +260,12 @@ def _sort_bucket(
         received,
         tuple(differing),
     )
+
+
+def _exact_sum(values: Int64s) -> int:
+    """A sum of whole numbers, which may be too large for 64 bits."""
+    near = float(values.sum(dtype=np.float64))
+    return int(values.sum()) if near < 2**62 else sum(values.tolist())
 
 
 def _lists(
