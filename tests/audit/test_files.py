@@ -272,7 +272,7 @@ def test_a_plan_in_several_files_and_blocks_is_audited(
     for audit in both:
         result = audit(folder)
         assert result.violations == ()
-        assert (result.pairs, result.subscribers) == (plan.selection.pairs, count)
+        assert (result.pairs, result.subscribers) == (plan.selected.pairs, count)
 
     forgery = Forgery.of(folder)
     swapped = {**forgery.header, "files": {"placement": parts[::-1]}}

@@ -36,6 +36,7 @@ def test_a_fleet_from_numpy_numbers_can_be_written_as_json() -> None:
     assert json.loads(json.dumps(asdict(fleet))) == {
         "broker_types": [{"name": "b", "capacity": 500, "count": 3, "hour_usd": 0.5}],
         "gigabyte_usd": 0.5,
+        "gigabyte_in_usd": None,
     }
     assert hash(fleet) == hash(Fleet((BrokerType("b", 500, 3, 0.5),), 0.5))
 
@@ -78,8 +79,16 @@ def test_a_negative_price_of_traffic_is_refused() -> None:
         Fleet.types(BrokerType("a", 1), gigabyte_usd=-1)
 
 
+def test_what_brokers_receive_may_have_a_price_of_its_own() -> None:
+    one = BrokerType("a", 1)
+    assert Fleet.types(one, gigabyte_usd=0.1).incoming_usd == 0.1
+    assert Fleet.types(one, gigabyte_usd=0.1, gigabyte_in_usd=0).incoming_usd == 0.0
+    with pytest.raises(InputError, match="price of a gigabyte in: found -1"):
+        Fleet.types(one, gigabyte_in_usd=-1)
+
+
 def test_repr_shows_what_it_is_made_of() -> None:
     assert repr(Fleet.of(2, 7)) == (
         "Fleet(broker_types=(BrokerType(name='broker-7', capacity=7, count=2, "
-        "hour_usd=0.0),), gigabyte_usd=0.0)"
+        "hour_usd=0.0),), gigabyte_usd=0.0, gigabyte_in_usd=None)"
     )

@@ -73,8 +73,8 @@ def contents(plan: Plan) -> list[Any]:
         plan.brokers.type,
         plan.brokers.capacity,
         plan.brokers.load,
-        plan.selection.offsets,
-        plan.selection.topics,
+        plan.selected.offsets,
+        plan.selected.topics,
         plan.placement.topic,
         plan.placement.broker,
         plan.placement.pairs,
@@ -110,7 +110,7 @@ def test_what_was_written_is_read(plan: Plan, block: int, pairs_per_part: int) -
         **plan.figures,
         "brokers": 3,
         "load": sum(plan.brokers.load.tolist()),
-        "pairs": plan.selection.pairs,
+        "pairs": plan.selected.pairs,
     }
 
 

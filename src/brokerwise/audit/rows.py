@@ -41,7 +41,7 @@ def rows_of_plan(plan: Plan) -> Rows:
     A topic's selected pairs, by subscriber, fill its runs one after the other; those
     that are left over are nowhere.
     """
-    selection, runs = plan.selection, plan.placement
+    selection, runs = plan.selected, plan.placement
     ids = np.arange(selection.subscribers)
     brokers = np.full(selection.pairs, NOWHERE, np.int32)
     if runs.runs and selection.pairs:

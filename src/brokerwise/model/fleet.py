@@ -31,10 +31,15 @@ class BrokerType:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Broker types that a plan may use, and the price of a gigabyte in or out."""
+    """Broker types that a plan may use, and the price of a gigabyte.
+
+    `gigabyte_usd` is for what brokers send, and for what they receive unless
+    `gigabyte_in_usd` says otherwise.
+    """
 
     broker_types: tuple[BrokerType, ...]
     gigabyte_usd: float = 0.0
+    gigabyte_in_usd: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "broker_types", tuple(self.broker_types))
@@ -46,6 +51,9 @@ class Fleet:
                 raise InputError(f"fleet: broker type {name!r} is there twice")
         gigabyte_usd = checked_price(self.gigabyte_usd, "price of a gigabyte")
         object.__setattr__(self, "gigabyte_usd", gigabyte_usd)
+        if self.gigabyte_in_usd is not None:
+            incoming = checked_price(self.gigabyte_in_usd, "price of a gigabyte in")
+            object.__setattr__(self, "gigabyte_in_usd", incoming)
 
     @classmethod
     def of(cls, count: int, capacity: int) -> "Fleet":
@@ -53,8 +61,20 @@ class Fleet:
         return cls((BrokerType(f"broker-{capacity}", capacity, count),))
 
     @classmethod
-    def types(cls, *types: BrokerType, gigabyte_usd: float = 0.0) -> "Fleet":
-        return cls(types, gigabyte_usd)
+    def types(
+        cls,
+        *types: BrokerType,
+        gigabyte_usd: float = 0.0,
+        gigabyte_in_usd: float | None = None,
+    ) -> "Fleet":
+        return cls(types, gigabyte_usd, gigabyte_in_usd)
+
+    @property
+    def incoming_usd(self) -> float:
+        """The price of a gigabyte that brokers receive."""
+        if self.gigabyte_in_usd is None:
+            return self.gigabyte_usd
+        return self.gigabyte_in_usd
 
     @property
     def largest_capacity(self) -> int:

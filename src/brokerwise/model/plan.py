@@ -44,8 +44,10 @@ class Plan:
     """A plan of kind `provision` or `fill`: which pairs are served, and where.
 
     `bound` is proven: no plan has a better objective. Both are None if and only if
-    the problem is infeasible: there is no plan then. `figures` are the kind's own
-    results (cost, delivered, ...); `options` and `seed` are enough to repeat it.
+    the problem is infeasible: there is no plan then, and `reason` says why, with
+    numbers. `figures` are the kind's own results (cost, delivered, ...), which can be
+    read as attributes; `options` and `seed` are enough to repeat it. `selection` is
+    None for a plan whose pairs are on disk only.
     """
 
     kind: str
@@ -55,13 +57,14 @@ class Plan:
     bound: float | None
     fleet: Fleet
     brokers: Brokers
-    selection: Interests
+    selection: Interests | None
     placement: Placement
     threshold: int | None = None
     figures: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
 
     def __post_init__(self) -> None:
         for name in ("objective", "bound"):
@@ -89,14 +92,29 @@ class Plan:
         return gap(self.objective, self.bound)
 
     @property
+    def selected(self) -> Interests:
+        """The selection, of a plan whose pairs are in memory."""
+        if self.selection is None:
+            raise InputError("the pairs of this plan are on disk only: read it first")
+        return self.selection
+
+    @property
     def load(self) -> int:
         return int(np.sum(self.brokers.load))
+
+    def __getattr__(self, name: str) -> float:
+        figures = self.__dict__.get("figures", {})
+        if name in figures:
+            value: float = figures[name]
+            return value
+        kind = self.__dict__.get("kind")
+        raise AttributeError(f"a plan of kind {kind!r} has no {name!r}")
 
     def __repr__(self) -> str:
         return (
             f"Plan({self.kind} by {self.algorithm}: {self.status}, "
             f"{self._found()}{len(self.brokers):,} brokers, "
-            f"{self.selection.pairs:,} pairs)"
+            f"{int(self.placement.pairs.sum()):,} pairs)"
         )
 
     def _found(self) -> str:

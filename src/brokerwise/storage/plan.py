@@ -114,7 +114,7 @@ def write_plan(
     try:
         (output.root / "placement").make()
         blocks = list(_placement_blocks(plan))
-        per_part = blocks_per_part(plan.selection.subscribers, plan.selection.pairs)
+        per_part = blocks_per_part(plan.selected.subscribers, plan.selected.pairs)
         parts: dict[str, list[bytes]] = {}
         for number, start in enumerate(range(0, len(blocks), per_part)):
             name = output.part(number)
@@ -284,13 +284,13 @@ def read_small_table(place: Place) -> pa.Table:
 
 
 def _placement_blocks(plan: Plan) -> Iterator[PlacementBlock]:
-    brokers = plan.placement.brokers_of(plan.selection)
-    offsets = plan.selection.offsets
-    for start in range(0, plan.selection.subscribers, BLOCK):
+    brokers = plan.placement.brokers_of(plan.selected)
+    offsets = plan.selected.offsets
+    for start in range(0, plan.selected.subscribers, BLOCK):
         ends = offsets[start : start + BLOCK + 1]
         pairs = slice(ends[0], ends[-1])
         yield PlacementBlock(
-            start, ends - ends[0], plan.selection.topics[pairs], brokers[pairs]
+            start, ends - ends[0], plan.selected.topics[pairs], brokers[pairs]
         )
 
 

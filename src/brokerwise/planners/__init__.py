@@ -1,0 +1,1 @@
+"""Planners: a problem in, a plan out, without files, clocks or Spark."""

@@ -1,0 +1,1 @@
+"""The cheapest fleet that satisfies every subscriber."""
