@@ -1,5 +1,7 @@
 """The Python API gives what the command line gives."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,3 +105,122 @@ def test_a_trace_is_generated_and_its_columns_can_be_named(tmp_path: Path) -> No
     assert ingested.header.pairs == header["pairs"]
     with pytest.raises(brokerwise.InputError, match="expected spotify or twitter"):
         brokerwise.generate("myspace", scale=1, out=tmp_path / "x")
+
+
+def test_provision_in_memory_is_what_the_command_line_plans(
+    tiny: brokerwise.Workload, tmp_path: Path
+) -> None:
+    fleet = brokerwise.Fleet.types(
+        brokerwise.BrokerType("b", 120, hour_usd=0.15), gigabyte_usd=0.12
+    )
+    plan = brokerwise.provision(tiny, fleet, 100)
+    assert (plan.status, len(plan.brokers), plan.load) == ("optimal", 2, 126)
+    assert plan.cost == plan.objective == plan.bound
+    assert plan.gap == 0
+    assert plan.seconds.keys() >= {"select", "pack", "bound"}
+    assert brokerwise.audit(plan) == brokerwise.audit(plan, tiny) == []
+    brokerwise.write_workload(tiny, tmp_path / "w")
+    digest = plan.save(tmp_path / "p", tmp_path / "w")
+    assert brokerwise.audit(tmp_path / "p") == []
+    catalog = tmp_path / "own.csv"
+    catalog.write_text("type,hour_usd,capacity\nb,0.15,120\n")
+    call = [str(tmp_path / "w"), "--threshold", "100", "--catalog", str(catalog)]
+    out = ["--broker", "b", "--out", str(tmp_path / "q")]
+    assert run(["provision", *call, *out]) == 0
+    assert brokerwise.read_plan(tmp_path / "q").cost == plan.cost
+    header = json.loads((tmp_path / "q" / "plan.json").read_text())
+    assert header["digest"] == digest
+
+
+def test_a_plan_of_a_workload_in_memory_is_tied_to_it_by_its_digest(
+    tiny: brokerwise.Workload, tmp_path: Path
+) -> None:
+    plan = brokerwise.provision(tiny, brokerwise.Fleet.of(3, 120), 100)
+    plan.save(tmp_path / "p")
+    with pytest.raises(brokerwise.InputError, match="in memory is not a workload"):
+        brokerwise.audit(tmp_path / "p")
+    brokerwise.write_workload(tiny, tmp_path / "w")
+    assert brokerwise.audit(tmp_path / "p", tmp_path / "w") == []
+    other = brokerwise.Workload.from_pairs(
+        topics=["a"], subscribers=["b"], rates={"a": 1}
+    )
+    brokerwise.write_workload(other, tmp_path / "o")
+    with pytest.raises(brokerwise.InputError, match="has digest"):
+        brokerwise.audit(tmp_path / "p", tmp_path / "o")
+    with pytest.raises(brokerwise.InputError, match="exists already"):
+        plan.save(tmp_path / "p")
+    wrong = replace(plan, threshold=5, figures={**plan.figures, "outgoing": 7})
+    with pytest.raises(brokerwise.BrokerwiseError, match="audit found violations"):
+        wrong.save(tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_workload_directory_is_planned_where_it_is(
+    tiny: brokerwise.Workload, tmp_path: Path
+) -> None:
+    brokerwise.write_workload(tiny, tmp_path / "w")
+    fleet = brokerwise.fleet("c3.large,c3.xlarge", tmp_path / "w", headroom=0.5)
+    assert [kind.capacity for kind in fleet] == [17_280_000_000, 34_560_000_000]
+    plan = brokerwise.provision(tmp_path / "w", fleet, out=tmp_path / "p")
+    assert len(plan.brokers) == 1
+    assert brokerwise.audit(tmp_path / "p") == []
+    header = json.loads((tmp_path / "p" / "plan.json").read_text())
+    assert header["workload"]["path"] == str(tmp_path / "w")
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_large_workload_is_planned_on_spark(
+    tiny: brokerwise.Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from brokerwise.pipeline.provision import engines
+
+    brokerwise.write_workload(tiny, tmp_path / "w")
+    fleet = brokerwise.Fleet.of(3, 120)
+    here = brokerwise.provision(tmp_path / "w", fleet, 100, out=tmp_path / "here")
+    monkeypatch.setattr(engines, "IN_MEMORY", 1)
+    with pytest.raises(brokerwise.InputError, match="say with out="):
+        brokerwise.provision(tmp_path / "w", fleet, 100)
+    plan = brokerwise.provision(tmp_path / "w", fleet, 100, out=tmp_path / "p")
+    assert plan.selection is None
+    assert (plan.cost, plan.bound) == (here.cost, here.bound)
+    digests = [
+        json.loads((tmp_path / name / "plan.json").read_text())["digest"]
+        for name in ("here", "p")
+    ]
+    assert digests[0] == digests[1]
+    with pytest.raises(brokerwise.InputError, match="on disk already"):
+        plan.save(tmp_path / "q")
+
+
+def test_an_infeasible_problem_has_a_reason_and_no_plan_to_save(
+    tiny: brokerwise.Workload, tmp_path: Path
+) -> None:
+    plan = brokerwise.provision(
+        tiny, brokerwise.Fleet.of(1, 79), 100, out=tmp_path / "p"
+    )
+    assert plan.status == "infeasible"
+    assert plan.objective is None
+    assert 'needs topic "news" (rate 40)' in plan.reason
+    with pytest.raises(brokerwise.InputError, match="no plan to save"):
+        plan.save(tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_budget_is_a_question_about_a_plan(tiny: brokerwise.Workload) -> None:
+    fleet = brokerwise.fleet("c3.large", tiny)
+    plan = brokerwise.provision(tiny, fleet, 100)
+    assert brokerwise.affordable(plan, plan.cost) is brokerwise.Answer.YES
+    assert brokerwise.affordable(plan, plan.cost / 2) is brokerwise.Answer.NO
+
+
+def test_the_catalog_is_the_programs_or_ones_own(
+    tiny: brokerwise.Workload, tmp_path: Path
+) -> None:
+    assert brokerwise.catalog().offer("c3.large").hour_usd == 0.15
+    (tmp_path / "own.csv").write_text("type,hour_usd,capacity\nx,1,70\ny,2,150\n")
+    own = brokerwise.catalog(tmp_path / "own.csv")
+    fleet = brokerwise.fleet(["x", "y"], tiny, catalog=own, gigabyte_usd=0.5)
+    assert [kind.capacity for kind in fleet] == [70, 150]
+    assert fleet.gigabyte_usd == 0.5
+    with pytest.raises(brokerwise.InputError, match="z"):
+        brokerwise.fleet("z", tiny, catalog=own)

@@ -109,6 +109,34 @@ def beat_the_bound(plan: Forgery) -> None:
     plan.header |= {"objective": 1.5, "gap": 1 / 3}
 
 
+def ask_for_more(plan: Forgery) -> None:
+    plan.header |= {"objective": 5.0, "gap": 0.6}
+
+
+def change_a_cost(plan: Forgery) -> None:
+    plan.header["figures"]["cost_bandwidth"] = 0.5
+
+
+def lose_a_cost(plan: Forgery) -> None:
+    del plan.header["figures"]["cost"]
+
+
+def raise_a_price(plan: Forgery) -> None:
+    plan.header["fleet"]["broker_types"][0]["hour_usd"] = 2 / 240
+
+
+def beat_the_load_bound(plan: Forgery) -> None:
+    plan.header["figures"]["load_bound"] = 135
+
+
+def beat_the_bound_of_the_paper(plan: Forgery) -> None:
+    plan.header["figures"] |= {"bound_paper": 5.0, "gap_paper": 0.25}
+
+
+def flatter_the_gap_to_the_paper(plan: Forgery) -> None:
+    plan.header["figures"] |= {"bound_paper": 1.0, "gap_paper": 0.5}
+
+
 def lose_the_bound(plan: Forgery) -> None:
     plan.header["bound"] = None
 
@@ -212,7 +240,12 @@ CASES = {
     ),
     "type unknown": Case(
         use_an_unknown_type,
-        (("fleet", 'the fleet has no broker type "huge", 1 used'),),
+        (
+            ("cost", "cost: stated $4, found $3"),
+            ("cost", "cost_brokers: stated $4, found $3"),
+            ("cost", "the objective is $4, the cost is $3"),
+            ("fleet", 'the fleet has no broker type "huge", 1 used'),
+        ),
     ),
     "pair unwanted": Case(
         serve_an_unwanted_pair,
@@ -261,6 +294,9 @@ CASES = {
             ("totals", "pairs: stated 13, found 11"),
             ("totals", "incoming: stated 36, found 33"),
             ("totals", "outgoing: stated 98, found 92"),
+            ("cost", "cost: stated $4, found $3"),
+            ("cost", "cost_brokers: stated $4, found $3"),
+            ("cost", "the objective is $4, the cost is $3"),
             ("broker", 'topic "chess" has 2 pairs on broker 3, which does not exist'),
         ),
     ),
@@ -268,6 +304,9 @@ CASES = {
         list_a_broker_twice,
         (
             ("totals", "brokers: stated 4, found 5"),
+            ("cost", "cost: stated $4, found $5"),
+            ("cost", "cost_brokers: stated $4, found $5"),
+            ("cost", "the objective is $4, the cost is $5"),
             ("fleet", "broker 3 is listed 2 times"),
         ),
     ),
@@ -290,7 +329,47 @@ CASES = {
     ),
     "bound beaten": Case(
         beat_the_bound,
-        (("bound", "the objective 1.5 is below its bound 2"),),
+        (
+            ("cost", "the objective is $1.5, the cost is $4"),
+            ("bound", "the objective 1.5 is below its bound 2"),
+        ),
+        digested=False,
+    ),
+    "objective raised": Case(
+        ask_for_more,
+        (("cost", "the objective is $5, the cost is $4"),),
+        digested=False,
+    ),
+    "cost changed": Case(
+        change_a_cost,
+        (("cost", "cost_bandwidth: stated $0.5, found $0"),),
+        digested=False,
+    ),
+    "cost lost": Case(
+        lose_a_cost, (("totals", "plan.json has no figure 'cost'"),), digested=False
+    ),
+    "price raised": Case(
+        raise_a_price,
+        (
+            ("cost", "cost: stated $4, found $8"),
+            ("cost", "cost_brokers: stated $4, found $8"),
+            ("cost", "the objective is $4, the cost is $8"),
+        ),
+        digested=False,
+    ),
+    "load bound beaten": Case(
+        beat_the_load_bound,
+        (("bound", "the load 134 is below its load_bound 135"),),
+        digested=False,
+    ),
+    "paper's bound beaten": Case(
+        beat_the_bound_of_the_paper,
+        (("bound", "the objective 4 is below its bound_paper 5"),),
+        digested=False,
+    ),
+    "paper's gap flattered": Case(
+        flatter_the_gap_to_the_paper,
+        (("bound", "gap_paper is 0.5; objective 4 and bound_paper 1 make 0.75"),),
         digested=False,
     ),
     "bound lost": Case(

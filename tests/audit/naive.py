@@ -1,6 +1,7 @@
 """A planner that is simple enough to be right, and shares nothing with the audit."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,9 @@ from brokerwise.model.workload import Workload
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import write_plan
 from brokerwise.storage.workload import write_workload
+
+HOUR_USD = 1 / 240
+"""A broker costs one dollar for a period of ten days."""
 
 
 class FirstFit:
@@ -49,10 +53,24 @@ def enough(workload: Workload, threshold: int) -> Iterator[tuple[int, int]]:
                 yield topic, subscriber
 
 
-def provisioned(workload: Workload, *, threshold: int, capacity: int) -> Plan:
+def provisioned(
+    workload: Workload,
+    *,
+    threshold: int,
+    capacity: int,
+    gigabyte_usd: float = 0.0,
+    gigabyte_in_usd: float | None = None,
+) -> Plan:
     """As many brokers as it takes; `capacity` must be twice the largest rate."""
     pairs = sorted(enough(workload, threshold))
-    return _plan(workload, "provision", pairs, FirstFit(capacity, None), threshold)
+    packed = FirstFit(capacity, None)
+    plan = _plan(workload, "provision", pairs, packed, threshold)
+    fleet = Fleet(
+        (BrokerType("plain", capacity, hour_usd=HOUR_USD),),
+        gigabyte_usd,
+        gigabyte_in_usd,
+    )
+    return _priced(plan, fleet, workload)
 
 
 def filled(workload: Workload, *, brokers: int, capacity: int) -> Plan:
@@ -76,6 +94,23 @@ def saved(plan: Plan, workload: Workload, folder: Path) -> Path:
     return folder / "plan"
 
 
+def _priced(plan: Plan, fleet: Fleet, workload: Workload) -> Plan:
+    """The plan with what it costs, and half of that as its bound."""
+    gigabyte = 10**9 / workload.message_bytes  # in messages
+    rent = len(plan.brokers) * HOUR_USD * workload.period_seconds / 3600
+    bandwidth = plan.figures["incoming"] / gigabyte * fleet.incoming_usd
+    bandwidth += plan.figures["outgoing"] / gigabyte * fleet.gigabyte_usd
+    cost = rent + bandwidth
+    stated = {"cost": cost, "cost_brokers": rent, "cost_bandwidth": bandwidth}
+    return replace(
+        plan,
+        fleet=fleet,
+        objective=cost,
+        bound=cost / 2,
+        figures={**plan.figures, **stated},
+    )
+
+
 def _plan(
     workload: Workload,
     kind: str,
@@ -89,14 +124,12 @@ def _plan(
     outgoing = sum(int(workload.rates[t]) for _, t in placed)
     incoming = sum(int(workload.rates[t]) for t, _ in runs)
     figures = {"incoming": incoming, "outgoing": outgoing}
-    objective = float(used) if kind == "provision" else float(outgoing)
-    bound = objective / 2 if kind == "provision" else objective * 2
     return Plan(
         kind=kind,
         algorithm="naive",
         status=Status.FEASIBLE,
-        objective=objective,
-        bound=bound,
+        objective=outgoing,
+        bound=2 * outgoing,
         fleet=Fleet((BrokerType("plain", fleet.capacity, fleet.limit),)),
         brokers=Brokers(
             np.zeros(used, np.int32),

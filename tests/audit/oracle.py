@@ -1,7 +1,9 @@
 """What is wrong with a plan, counted in plain dictionaries, one pair at a time."""
 
 from collections import Counter
+from fractions import Fraction
 from itertools import pairwise
+from math import isclose
 from typing import Any
 
 from tests.audit.forge import Forgery
@@ -29,6 +31,7 @@ def expected_totals(plan: Forgery, workload: Workload) -> dict[str, int]:
     }
     totals = {
         "totals": _totals(plan, runs, rates, existing),
+        "cost": _cost(plan, runs, rates, existing, workload),
         "fleet": _fleet(plan),
         "capacity": _capacity(plan, loads),
         "load": sum(_line_differs(line, loads, runs) for line in plan.brokers),
@@ -61,7 +64,43 @@ def _totals(
         "delivered": outgoing,
     }
     figures: dict[str, Any] = plan.header["figures"]
-    return sum(truth[figure] != value for figure, value in figures.items())
+    return sum(
+        truth[figure] != value for figure, value in figures.items() if figure in truth
+    )
+
+
+def _cost(
+    plan: Forgery,
+    runs: Counter[tuple[int, int]],
+    rates: dict[int, int],
+    existing: set[int],
+    workload: Workload,
+) -> int:
+    """Costs that are wrong, the objective among them."""
+    if plan.header["kind"] != "provision":
+        return 0
+    fleet = plan.header["fleet"]
+    types = {t["name"]: t["hour_usd"] for t in fleet["broker_types"]}
+    hours = Fraction(workload.period_seconds, 3600)
+    rent = hours * sum(Fraction(types[b["type"]]) for b in plan.brokers)
+    sent = Fraction(fleet["gigabyte_usd"])
+    received = sent
+    if fleet["gigabyte_in_usd"] is not None:
+        received = Fraction(fleet["gigabyte_in_usd"])
+    bandwidth = Fraction(0)
+    for (topic, broker), pairs in runs.items():
+        if broker in existing:
+            volume = Fraction(rates.get(topic, 0) * workload.message_bytes, 10**9)
+            bandwidth += volume * (received + pairs * sent)
+    truth = {
+        "cost": rent + bandwidth,
+        "cost_brokers": rent,
+        "cost_bandwidth": bandwidth,
+    }
+    figures: dict[str, Any] = plan.header["figures"]
+    stated = [(figures[key], usd) for key, usd in truth.items()]
+    stated.append((plan.header["objective"], rent + bandwidth))
+    return sum(not isclose(said, usd, rel_tol=1e-9) for said, usd in stated)
 
 
 def _fleet(plan: Forgery) -> int:

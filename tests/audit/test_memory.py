@@ -53,7 +53,8 @@ def test_an_overloaded_broker_is_named_whatever_the_plan_says(
 
 
 def test_a_fleet_that_is_too_small_is_named(plan: Plan, newsroom: Workload) -> None:
-    few = replace(plan, fleet=Fleet((BrokerType("plain", 45, 3),)))
+    kind = replace(plan.fleet.broker_types[0], count=3)
+    few = replace(plan, fleet=Fleet((kind,)))
     assert said(few, newsroom) == [
         ("fleet", '4 brokers of type "plain", the fleet has 3')
     ]
@@ -169,14 +170,17 @@ def test_an_objective_does_not_beat_its_bound(
     plan: Plan,
     newsroom: Workload,
 ) -> None:
-    stated = replace(plan, kind=kind, objective=objective, bound=bound)
+    stated = replace(plan, kind=kind, objective=objective, bound=bound, figures={})
     expected = [("bound", message)] if message else []
     assert said(stated, newsroom) == expected
 
 
 def test_figures_are_compared_with_the_pairs(plan: Plan, newsroom: Workload) -> None:
     wrong = replace(plan, figures={"incoming": 35, "outgoing": 98, "cost": 1.25})
-    assert said(wrong, newsroom) == [("totals", "incoming: stated 35, found 36")]
+    assert said(wrong, newsroom) == [
+        ("totals", "incoming: stated 35, found 36"),
+        ("cost", "cost: stated $1.25, found $4"),
+    ]
 
 
 def test_a_plan_with_a_gap_is_not_optimal(plan: Plan, newsroom: Workload) -> None:

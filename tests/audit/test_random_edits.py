@@ -46,8 +46,14 @@ def plans(draw: st.DrawFn, workload: Workload) -> Plan:
     capacity = 2 * int(workload.rates[0]) + draw(st.integers(1, 20))
     if draw(st.booleans()):
         return filled(workload, brokers=draw(st.integers(1, 3)), capacity=capacity)
-    threshold = draw(st.integers(0, 30))
-    return provisioned(workload, threshold=threshold, capacity=capacity)
+    price = st.sampled_from([0.0, 0.12, 1e6])
+    return provisioned(
+        workload,
+        threshold=draw(st.integers(0, 30)),
+        capacity=capacity,
+        gigabyte_usd=draw(price),
+        gigabyte_in_usd=draw(st.none() | price),
+    )
 
 
 def any_of(lines: list[dict[str, int]], number: int) -> dict[str, int]:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from tests.report import test_provision as provision
 from tests.report.test_profile import result_of
 
 from brokerwise.report.page import write_page
 from brokerwise.report.profile import render
+from brokerwise.report.provision import render as render_provision
 
 CHROMIUM = shutil.which("chromium")
 
@@ -86,4 +88,23 @@ def test_the_keyboard_reaches_every_table(browser: Browser, report: Path) -> Non
     page.keyboard.press("Tab")
     focused = page.evaluate("document.activeElement.getAttribute('aria-label')")
     assert focused == "Topics with more followers than"
+    page.close()
+
+
+def test_bars_and_paths_are_drawn(browser: Browser, tmp_path: Path) -> None:
+    plans = [provision.result_of(threshold) for threshold in (14, 20, 200)]
+    path = tmp_path / "report.html"
+    write_page(path, render_provision(provision.several(*plans)))
+    page = browser.new_page(viewport={"width": 320, "height": 800})
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(path.as_uri())
+    # Three plans: brokers and bandwidth; the fullest broker, the mean, the emptiest.
+    bars = 3 * 2 + 3 * 3
+    page.wait_for_function(
+        f"document.querySelectorAll('.barlayer .point path').length === {bars}"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert said == []
     page.close()

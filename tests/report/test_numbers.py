@@ -2,7 +2,14 @@
 
 import pytest
 
-from brokerwise.report.numbers import counted, duration, percent, significant, tick
+from brokerwise.report.numbers import (
+    counted,
+    dollars,
+    duration,
+    percent,
+    significant,
+    tick,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +35,21 @@ def test_three_digits_matter(number: float, text: str) -> None:
 )
 def test_only_the_whole_is_a_hundred_percent(share: float, text: str) -> None:
     assert percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        (0, "$0"),
+        (0.0052, "$0.0052"),
+        (0.15, "$0.15"),
+        (340.2, "$340.20"),
+        (1_034.4, "$1,034"),
+        (0.0000041, "$4.10 \N{MULTIPLICATION SIGN} 10⁻⁶"),
+    ],
+)
+def test_dollars_have_cents_where_they_matter(usd: float, text: str) -> None:
+    assert dollars(usd) == text
 
 
 @pytest.mark.parametrize(

@@ -79,3 +79,16 @@ def test_labels_cannot_be_markup() -> None:
     spec = hostile.spec()
     assert spec["x"]["title"] == "&lt;b&gt;x&lt;/b&gt;"
     assert "<" not in spec["series"][0]["name"] + spec["series"][0]["hover"][0]
+
+
+def test_an_axis_may_have_names_in_place_of_numbers() -> None:
+    bars = Series("s", [0, 1], [5, 0], ["a", "b"], "bar", 3, True)
+    names = Axis("", False, ["<b>one</b>", "two"])
+    spec = Plot("t", "c", names, Axis("y", False), [bars], stacked=True).spec()
+    assert spec["x"]["ticks"] == [0, 1]
+    assert spec["x"]["labels"] == ["&lt;b&gt;one&lt;/b&gt;", "two"]
+    low, high = spec["x"]["range"]
+    assert low < -0.5 and high > 1.5
+    assert spec["stacked"]
+    series = spec["series"][0]
+    assert (series["style"], series["colour"], series["dashed"]) == ("bar", 3, True)

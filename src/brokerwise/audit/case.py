@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from brokerwise.audit.plan_files import PlanFiles, open_plan
+from brokerwise.audit.plan_files import PlanFiles, open_plan, staged_plan
 from brokerwise.model.errors import DigestMismatchError
 from brokerwise.storage.place import Place
+from brokerwise.storage.plan import PlanHeader
 from brokerwise.storage.workload import WorkloadHeader, read_header
 
 
@@ -24,9 +25,23 @@ def open_case(plan: Place, workload: Place | None = None) -> Case:
     DigestMismatchError for a workload that is not the plan's. Reads no pair.
     """
     files = open_plan(plan.absolute())
-    stated = files.header.workload
-    place = (workload or Place(stated["path"])).absolute()
-    header = read_header(place)
-    if header.digest != stated["digest"]:
-        raise DigestMismatchError(f"workload {place}", header.digest, stated["digest"])
-    return Case(files, place, header)
+    place = (workload or Place(files.header.workload["path"])).absolute()
+    return _matched(files, place, read_header(place))
+
+
+def staged_case(
+    plan: Place, header: PlanHeader, workload: Place, workload_header: WorkloadHeader
+) -> Case:
+    """A plan that is written but for its plan.json, which will hold `header`.
+
+    So a plan can be audited before it appears. Raises what `open_case` does.
+    """
+    files = staged_plan(plan.absolute(), header)
+    return _matched(files, workload.absolute(), workload_header)
+
+
+def _matched(plan: PlanFiles, workload: Place, header: WorkloadHeader) -> Case:
+    stated = plan.header.workload["digest"]
+    if header.digest != stated:
+        raise DigestMismatchError(f"workload {workload}", header.digest, stated)
+    return Case(plan, workload, header)

@@ -88,5 +88,15 @@ def claims_on_disk(header: PlanHeader, fleet: Fleet, brokers: pa.Table) -> Claim
         fleet=fleet,
         brokers=tuple(BrokerClaim(**row) for row in brokers.to_pylist()),
         figures=header.figures,
-        required=("brokers", "load", "pairs"),
+        required=_required(header),
     )
+
+
+def _required(header: PlanHeader) -> tuple[str, ...]:
+    """The figures that plan.json must have; costs belong to a plan with brokers to
+    pay, not to the news that there is none."""
+    always = ("brokers", "load", "pairs")
+    if header.kind != "provision" or header.status == Status.INFEASIBLE:
+        return always
+    costs = ("cost", "cost_brokers", "cost_bandwidth")
+    return (*always, "incoming", "outgoing", *costs)

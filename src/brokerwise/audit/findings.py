@@ -10,7 +10,8 @@ SHOWN = 5
 CHECKS = {
     "digest": "the files are those that were approved",
     "totals": "figures in plan.json are those of the placement",
-    "bound": "no objective beats its bound, and the gap follows from both",
+    "cost": "costs are those of the brokers and the load, and the objective",
+    "bound": "no objective or load beats its bound, and gaps follow from both",
     "fleet": "the fleet has these brokers, of these types, in these numbers",
     "capacity": "no broker carries more than it can",
     "load": "each broker's load, topics and pairs are those of its pairs",

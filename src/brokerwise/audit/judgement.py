@@ -1,19 +1,18 @@
 """Claims against the recount: what differs, in words."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from brokerwise.audit.bounds import wrong_bounds
 from brokerwise.audit.claims import BrokerClaim, Claims
+from brokerwise.audit.costs import Period, wrong_costs
 from brokerwise.audit.findings import Audit, Violation, in_order, named
 from brokerwise.audit.recount import BrokerCount, Recount, Run
 from brokerwise.model.names import Names
-from brokerwise.model.plan import Status
 
 _NOTHING = BrokerCount(0, 0, 0, 0)
-_RELATIVE = 1e-9  # objectives are sums of prices, in floating point
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,20 @@ def name_in(names: Names) -> Callable[[int], str | None]:
 
 
 def judged(
-    claims: Claims, recount: Recount, naming: Naming, *, own_thresholds: bool
+    claims: Claims,
+    recount: Recount,
+    naming: Naming,
+    period: Period,
+    *,
+    own_thresholds: bool,
 ) -> list[Violation]:
     """All that is wrong with the claims, and with the placement itself."""
+    total = recount.total()
     return in_order(
         [
             *_totals(claims, recount),
-            *named("bound", [*_status(claims), *_bound(claims)]),
+            *named("cost", wrong_costs(claims, total, period)),
+            *named("bound", wrong_bounds(claims, total.load)),
             *named("fleet", _fleet(claims)),
             *named("capacity", _capacities(claims, recount)),
             *named("load", _loads(claims, recount)),
@@ -93,48 +99,6 @@ def _totals(claims: Claims, recount: Recount) -> list[Violation]:
             ),
         ],
     )
-
-
-def _status(claims: Claims) -> Iterator[str]:
-    """A plan is optimal only if nothing is left between it and its bound."""
-    if claims.status not in list(Status):
-        yield f"status is {claims.status!r}, expected {', '.join(Status)}"
-    elif claims.status == Status.OPTIMAL and (claims.gap or 0) > _RELATIVE:
-        yield f"the plan is said to be optimal with a gap of {claims.gap}"
-
-
-def _bound(claims: Claims) -> Iterator[str]:
-    """Objective and bound are numbers where there is a plan, and only there."""
-    stated = [claims.objective, claims.bound]
-    finite = [v for v in stated if v is not None and math.isfinite(v)]
-    if len(finite) != 2 * claims.feasible:
-        state = "feasible" if claims.feasible else "infeasible"
-        yield f"objective {stated[0]} and bound {stated[1]} in a plan that is {state}"
-    elif claims.feasible:
-        objective, bound = finite
-        yield from _order(claims.kind, objective, bound)
-        yield from _gap(objective, bound, claims.gap)
-
-
-def _gap(objective: float, bound: float, stated: float | None) -> Iterator[str]:
-    """The gap is |objective - bound| / |objective|, 0 for 0/0, none for x/0."""
-    gap = 0.0
-    if objective != bound:
-        gap = abs(objective - bound) / abs(objective) if objective else math.inf
-    said = math.inf if stated is None else stated
-    if not math.isclose(said, gap, rel_tol=_RELATIVE, abs_tol=_RELATIVE):
-        yield (
-            f"gap is {stated}; objective {objective:,.10g} and "
-            f"bound {bound:,.10g} make {gap:,.10g}"
-        )
-
-
-def _order(kind: str, objective: float, bound: float) -> Iterator[str]:
-    """No plan to provision costs less than its bound, none to fill gives more."""
-    below, above = ("below", bound - objective), ("above", objective - bound)
-    word, excess = below if kind == "provision" else above
-    if excess > _RELATIVE * max(abs(objective), abs(bound)):
-        yield f"the objective {objective:,.10g} is {word} its bound {bound:,.10g}"
 
 
 def _fleet(claims: Claims) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
-from brokerwise.audit.case import open_case
+from brokerwise.audit.case import Case, open_case
 from brokerwise.audit.claims import Claims, claims_of_plan
+from brokerwise.audit.costs import Period
 from brokerwise.audit.count_arrays import recounted
 from brokerwise.audit.findings import Audit, Violation
 from brokerwise.audit.judgement import Naming, judged, name_in, summed_up
 from brokerwise.audit.plan_files import (
+    block_digests,
     digest_violations,
     disordered,
     inspect_placement,
@@ -41,7 +43,11 @@ def audit_directory(plan: Place, workload: Place | None = None) -> Audit:
     or a file that cannot be used, DigestMismatchError for a workload that is not the
     plan's or has changed. The findings are those of the Spark engine.
     """
-    case = open_case(plan, workload)
+    return audit_case(open_case(plan, workload))
+
+
+def audit_case(case: Case) -> Audit:
+    """Audit a plan that was opened, or is staged, all of it in memory."""
     files, place, header = case.plan, case.workload, case.header
     names = header.files["interests"]
     check_workload(place, header, [inspect_workload(place, n) for n in names])
@@ -50,11 +56,13 @@ def audit_directory(plan: Place, workload: Place | None = None) -> Audit:
     rows = rows_on_disk([read_placement(files.place, name) for name in files.parts])
     recount = recounted(files.claims, rows, runs_on_disk(files.assignment), wanted)
     recount = replace(recount, disordered=disordered(parts))
-    found = digest_violations(files, parts) + _judged(files.claims, recount, wanted)
+    found = digest_violations(files, block_digests(parts))
+    found += _judged(files.claims, recount, wanted)
     return summed_up(files.claims, recount, files.header.digest, found)
 
 
 def _judged(claims: Claims, recount: Recount, workload: Workload) -> list[Violation]:
     naming = Naming(name_in(workload.topic_names), name_in(workload.subscriber_names))
     own = workload.thresholds is not None
-    return judged(claims, recount, naming, own_thresholds=own)
+    period = Period.of(workload)
+    return judged(claims, recount, naming, period, own_thresholds=own)

@@ -1,6 +1,6 @@
 """A plan directory as it lies there, and whether it is the one that was approved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -74,7 +74,11 @@ class PlacementPart:
 
 def open_plan(place: Place) -> PlanFiles:
     """Read all but the placement; refuse what is not a plan that we can audit."""
-    header = read_plan_header(place)
+    return staged_plan(place, read_plan_header(place))
+
+
+def staged_plan(place: Place, header: PlanHeader) -> PlanFiles:
+    """The same for a plan that is written except for its plan.json, `header`."""
     if header.kind not in KINDS:
         raise InputError(
             f"{place} is a plan of kind {header.kind!r}, expected {' or '.join(KINDS)}"
@@ -124,15 +128,21 @@ def disordered(parts: Sequence[PlacementPart]) -> Tally[Step]:
     return Tally(total, tuple(steps[:SHOWN]))
 
 
-def digest_violations(
-    plan: PlanFiles, parts: Sequence[PlacementPart]
-) -> list[Violation]:
-    """Tables that are not those that plan.json was written for."""
+def block_digests(parts: Sequence[PlacementPart]) -> list[bytes]:
+    """Those of all blocks, in order."""
+    return [digest for part in parts for digest in part.digests]
+
+
+def digest_violations(plan: PlanFiles, blocks: Iterable[bytes]) -> list[Violation]:
+    """Tables that are not those that plan.json was written for.
+
+    `blocks` are the digests of the placement's blocks, in order.
+    """
     header = plan.header
     found = {
         "brokers": small_table_digest(plan.brokers),
         "assignment": small_table_digest(plan.assignment),
-        "placement": table_digest(d for part in parts for d in part.digests),
+        "placement": table_digest(blocks),
     }
     messages = [
         f"{table} has digest {digest[:12]}, plan.json says {header.digests[table][:12]}"

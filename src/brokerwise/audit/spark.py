@@ -1,38 +1,27 @@
-"""The audit of a plan directory of any size, on Spark.
+"""The audit of a plan directory of any size, on Spark, in two steps.
 
-Files are digested in tasks, a part at a time; the recount is DataFrame expressions.
-Only one line per broker and the first few violations reach the driver.
+The quick check (`quick`) reads every file once and checks every pair with compiled
+loops. A plan that is right is through with it. If pairs, runs or files deviate, the
+full audit (`explain`), made of DataFrame expressions, finds out how, counts and names.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Any, TypeVar
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from brokerwise.audit.case import Case, open_case
+from brokerwise.audit.explain import Stage, explained
 from brokerwise.audit.findings import Audit
-from brokerwise.audit.frame_recount import (
-    Inspection,
-    brokers_recounted,
-    subscribers_recounted,
-)
-from brokerwise.audit.frames import PlanFrames, WorkloadFrames
-from brokerwise.audit.judgement import Naming, judged, summed_up
-from brokerwise.audit.plan_files import (
-    digest_violations,
-    disordered,
-    inspect_placement,
-)
-from brokerwise.audit.recount import Recount
-from brokerwise.audit.workload_files import check_workload, inspect_workload
-from brokerwise.model.errors import InputError
+from brokerwise.audit.layout import Deviation, Share
+from brokerwise.audit.quick import quick_audit
+from brokerwise.audit.share_check import Counted, Reference, merged, share_counted
 from brokerwise.storage.place import Place
 
-Stage = Callable[[str], AbstractContextManager[Any]]
-Part = TypeVar("Part")
+# Results of so many tasks may reach the driver at once; more meet on the way.
+_AT_ONCE = 8
 
 
 def audit_directory(
@@ -50,69 +39,32 @@ def audit_directory(
 def audit_case(spark: SparkSession, case: Case, stage: Stage = nullcontext) -> Audit:
     """Audit a plan; `stage` is entered with the name of what begins.
 
-    Reads the placement three times and the interests twice, and what is wrong once
+    One pass over all files if the plan is right. The full audit, if it is needed,
+    reads the placement three times and the interests twice, and what is wrong once
     more to name it.
     """
-    files, header = case.plan, case.header
-    with stage("digests"):
-        names = header.files["interests"]
-        sources = _in_tasks(spark, partial(inspect_workload, case.workload), names)
-        useful_topics = check_workload(case.workload, header, sources)
-        parts = _in_tasks(spark, partial(inspect_placement, files.place), files.parts)
-    inspection = Inspection(
-        subscribers=sum(part.rows for part in sources),
-        pairs=header.pairs,
-        useful_topics=useful_topics,
-        own_thresholds=any(part.thresholds for part in sources),
-        disordered=disordered(parts),
-    )
-    plan = PlanFrames(spark, files)
-    workload = WorkloadFrames(spark, case.workload, header)
-    with stage("brokers"):
-        recount = brokers_recounted(plan, workload, inspection)
-    with stage("pairs"):
-        recount = subscribers_recounted(
-            recount, files.claims, plan, workload, inspection
+    with stage("check"):
+        cores = spark.sparkContext.defaultParallelism
+        audit = quick_audit(
+            case, cores=cores, count=partial(_counted, spark.sparkContext)
         )
-    own, naming = inspection.own_thresholds, _naming(workload, recount)
-    found = digest_violations(files, parts)
-    found += judged(files.claims, recount, naming, own_thresholds=own)
-    return summed_up(files.claims, recount, files.header.digest, found)
+    # What is wrong with statements only, and with no pair, is named already.
+    if audit is not None:
+        return audit
+    return explained(spark, case, stage)
 
 
-def _in_tasks(
-    spark: SparkSession, inspect: Callable[[str], Part], names: Sequence[str]
-) -> list[Part]:
-    """Inspect each file in a task of its own; refuse the first that is refused."""
-    if not names:
-        return []
-    tasks = spark.sparkContext.parallelize(names, len(names))
-    inspected: list[Part] = []
-    for result in tasks.map(partial(_attempted, inspect)).collect():
-        if isinstance(result, InputError):
-            raise result
-        inspected.append(result)
-    return inspected
-
-
-def _attempted(inspect: Callable[[str], Part], name: str) -> Part | InputError:
-    """An error to act on is a result: a task that raised it would run again."""
+def _counted(
+    context: SparkContext, case: Case, shares: Sequence[Share], reference: Reference
+) -> Counted | Deviation:
+    """Check each share in a task of its own."""
+    check = partial(share_counted, case.workload, case.plan.place)
+    shared = context.broadcast(reference)
     try:
-        return inspect(name)
-    except InputError as refused:
-        return refused
-
-
-def _naming(workload: WorkloadFrames, recount: Recount) -> Naming:
-    topics = _names(workload.topic_names, "topic", recount.named_topics())
-    subscribers = _names(
-        workload.subscriber_names, "subscriber", recount.named_subscribers()
-    )
-    return Naming(topics.get, subscribers.get)
-
-
-def _names(table: DataFrame, key: str, ids: set[int]) -> dict[int, str]:
-    """The names that messages need; a plan that is right needs none."""
-    if not ids:
-        return {}
-    return {row[key]: row.name for row in table.filter(F.col(key).isin(ids)).collect()}
+        tasks = context.parallelize(shares, len(shares))
+        return tasks.map(lambda share: check(share, shared.value)).treeReduce(
+            merged, depth=1 if len(shares) <= _AT_ONCE else 2
+        )
+    finally:
+        with suppress(Exception):  # a context that is gone has freed it
+            shared.destroy()

@@ -21,7 +21,7 @@ from brokerwise.storage.workload import WorkloadHeader, verify_digests
 TOPICS = pa.schema([("topic", pa.int32()), ("name", pa.string()), ("rate", pa.int64())])
 INTERESTS = pa.schema([("subscriber", pa.int64()), ("topics", LISTS)])
 SUBSCRIBERS = pa.schema([("subscriber", pa.int64()), ("name", pa.string())])
-_THRESHOLD = pa.schema([("threshold", pa.int64())])
+THRESHOLD = pa.schema([("threshold", pa.int64())])
 _IDS = pa.schema([("subscriber", pa.int64())])
 
 
@@ -102,7 +102,7 @@ def _columns(file: Place, expected: pa.Schema) -> list[str]:
     def names() -> list[str]:
         with open_parquet(file) as parquet:
             found = parquet.schema_arrow
-            check_columns(file, found, expected, optional=_THRESHOLD)
+            check_columns(file, found, expected, optional=THRESHOLD)
             return list(found.names)
 
     return readable(file, names)

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
 EXIT_VIOLATED = 1
 
-# An audit's work is done in the JVM, so for a long one its better compiler pays. At
-# 20 million pairs it cost what it saved; once warm, code needed a third less CPU.
-_LONG_JOB = {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
-_LONG_JOB_PAIRS = 20_000_000
-
 _LABEL_WIDTH = 13  # of the names of checks
 
 
@@ -46,8 +41,6 @@ def audit(
     progress = LiveProgress()
     # Before Spark starts: a wrong path should not wait.
     case = open_case(Place(plan), Place(workload) if workload else None)
-    if case.header.pairs > _LONG_JOB_PAIRS:
-        settings = _LONG_JOB | settings
     with progress.session(master, settings) as spark:
         from brokerwise.audit.spark import audit_case
 

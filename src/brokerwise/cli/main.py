@@ -18,6 +18,8 @@ from brokerwise.cli.console import print_error, print_result
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
 from brokerwise.cli.profile import profile
+from brokerwise.cli.provision import provision
+from brokerwise.cli.reproduce import reproduce
 from brokerwise.model.errors import BrokerwiseError, InputError
 
 _ERROR_LINE = re.compile(r"(Caused by: )?[\w.]+(Error|Exception)\b")
@@ -35,8 +37,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(generate)
+app.add_typer(reproduce)
 app.command()(ingest)
 app.command()(profile)
+app.command()(provision)
 app.command()(audit)
 
 
@@ -81,7 +85,9 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         return _explain_usage(error, arguments)
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("interrupted; nothing was written\n")
+        kept = arguments[:1] == ["reproduce"]
+        what = "what is complete is kept" if kept else "nothing was written"
+        sys.stderr.write(f"interrupted; {what}\n")
         return EXIT_INTERRUPTED
     except SystemExit:  # typer's answer when whoever read our output has gone
         return EXIT_FAILURE

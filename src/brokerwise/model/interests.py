@@ -7,6 +7,9 @@ import numpy as np
 from brokerwise.model.arrays import Int32s, Int64s, freeze_arrays
 from brokerwise.model.errors import InputError
 
+BLOCK = 65_536
+"""Subscribers are gone through, stored and digested in blocks of so many."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Interests:

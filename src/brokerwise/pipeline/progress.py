@@ -1,15 +1,19 @@
 """Stages of a job, and how long each took."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pyspark import SparkContext
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 
 class Progress(Protocol):
-    """Told by a job which stage it is in."""
+    """Told by a job which stage it is in; knows the seconds of those that are over."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]: ...
 
     def stage(self, name: str) -> AbstractContextManager[None]: ...
 
@@ -30,7 +34,7 @@ class Stopwatch:
             self.seconds[name] = round(self.seconds.get(name, 0.0) + elapsed, 3)
 
 
-def task_counts(context: SparkContext) -> tuple[int, int]:
+def task_counts(context: "SparkContext") -> tuple[int, int]:
     """Tasks done, and all tasks, of the Spark stages that run now."""
     tracker = context.statusTracker()
     done = total = 0

@@ -31,6 +31,13 @@ def percent(share: float) -> str:
     return "> 99.9 %" if text == "100" and share < 1 else f"{text} %"
 
 
+def dollars(usd: float) -> str:
+    """`$340.20`, `$1,034`: cents below a thousand, three digits below ten cents."""
+    if abs(usd) >= 1000:
+        return f"${usd:,.0f}"
+    return f"${usd:.2f}" if abs(usd) >= 0.1 else f"${significant(usd)}"
+
+
 def duration(seconds: int) -> str:
     """`10 days`, `36 hours`: the largest unit that divides it."""
     noun, size = next((n, s) for n, s in _DURATIONS if seconds % s == 0)

@@ -15,26 +15,40 @@ _LEAST_DECADES = 0.5  # of an axis, so that it has room for ticks
 
 @dataclass(frozen=True)
 class Series:
-    """Points with what to say about each. A `step` holds its value to the next."""
+    """Points with what to say about each. A `step` holds its value to the next; a
+    `path` is a line with its points marked.
+
+    Series have different colours and dashes unless they say which: those of one
+    `colour` belong together, and a `dashed` one among them is a limit.
+    """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     hover: Sequence[str]
-    style: Literal["step", "line", "points"] = "points"
+    style: Literal["step", "line", "points", "path", "bar"] = "points"
+    colour: int | None = None
+    dashed: bool = False
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A title with its unit; logarithmic axes show only what is above zero."""
+    """A title with its unit; logarithmic axes show only what is above zero.
+
+    `labels` name the places 0, 1, 2, ... of an axis that has no numbers.
+    """
 
     title: str
     log: bool = True
+    labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure, what it shows in words, and the same in tables."""
+    """A figure, what it shows in words, and the same in tables.
+
+    Bars at one place stand side by side, or on each other if `stacked`.
+    """
 
     title: str
     caption: str
@@ -42,6 +56,7 @@ class Plot:
     y: Axis
     series: Sequence[Series]
     tables: Sequence[Table] = field(default=())
+    stacked: bool = False
 
     @property
     def drawable(self) -> bool:
@@ -64,6 +79,7 @@ class Plot:
             "x": _axis_spec(self.x, [x for x, _, _ in every]),
             "y": _axis_spec(self.y, [y for _, y, _ in every]),
             "series": [_series_spec(series, points) for points, series in drawn],
+            "stacked": self.stacked,
         }
 
     def _points(self) -> list[tuple[list[tuple[float, float, str]], Series]]:
@@ -110,6 +126,8 @@ def _series_spec(
     return {
         "name": escape(series.name),
         "style": series.style,
+        "colour": series.colour,
+        "dashed": series.dashed,
         "x": [x for x, _, _ in points],
         "y": [y for _, y, _ in points],
         "hover": [escape(text) for _, _, text in points],
@@ -118,6 +136,11 @@ def _series_spec(
 
 def _axis_spec(axis: Axis, values: list[float]) -> dict[str, Any]:
     spec: dict[str, Any] = {"title": escape(axis.title), "log": axis.log}
+    if axis.labels:
+        spec["range"] = [-0.5 - _MARGIN, len(axis.labels) - 0.5 + _MARGIN]
+        spec["ticks"] = list(range(len(axis.labels)))
+        spec["labels"] = [escape(label) for label in axis.labels]
+        return spec
     if not axis.log or not values:
         return spec
     low, high = math.log10(min(values)), math.log10(max(values))

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from brokerwise.model.interests import BLOCK as BLOCK
 from brokerwise.model.names import Names
-
-BLOCK = 65_536
 
 
 def block_digest(*columns: npt.NDArray[Any] | Names | None) -> bytes:

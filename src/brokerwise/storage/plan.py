@@ -112,21 +112,28 @@ def write_plan(
     """Write a plan from memory; it appears when it is complete."""
     output = Output.begin(place, HEADER, force=force)
     try:
-        (output.root / "placement").make()
-        blocks = list(_placement_blocks(plan))
-        per_part = blocks_per_part(plan.selected.subscribers, plan.selected.pairs)
-        parts: dict[str, list[bytes]] = {}
-        for number, start in enumerate(range(0, len(blocks), per_part)):
-            name = output.part(number)
-            parts[name] = write_placement_part(
-                output.root, name, blocks[start : start + per_part]
-            )
-        header = finish_plan_header(output, plan, parts, workload, workload_digest)
+        header = stage_plan(output, plan, workload, workload_digest)
         output.commit(header.as_json())
     except BaseException:
         output.abort()
         raise
     return header
+
+
+def stage_plan(
+    output: Output, plan: Plan, workload: Place, workload_digest: str
+) -> PlanHeader:
+    """Write all but the header of a plan from memory."""
+    (output.root / "placement").make()
+    blocks = list(_placement_blocks(plan))
+    per_part = blocks_per_part(plan.selected.subscribers, plan.selected.pairs)
+    parts: dict[str, list[bytes]] = {}
+    for number, start in enumerate(range(0, len(blocks), per_part)):
+        name = output.part(number)
+        parts[name] = write_placement_part(
+            output.root, name, blocks[start : start + per_part]
+        )
+    return finish_plan_header(output, plan, parts, workload, workload_digest)
 
 
 def finish_plan_header(

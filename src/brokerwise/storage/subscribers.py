@@ -92,7 +92,12 @@ def read_part(root: Place, name: str) -> Iterator[Block]:
 
 def part_digests(root: Place, name: str) -> PartDigests:
     """The digests of a part, computed from what its files hold now."""
-    return _part_digests(_digests(block) for block in read_part(root, name))
+    return digests_of(read_part(root, name))
+
+
+def digests_of(blocks: Iterable[Block]) -> PartDigests:
+    """The digests that blocks have, or would have, on disk."""
+    return _part_digests(_digests(block) for block in blocks)
 
 
 def _part_digests(blocks: Iterable[tuple[bytes, bytes]]) -> PartDigests:

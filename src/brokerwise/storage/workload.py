@@ -22,6 +22,7 @@ from brokerwise.storage.subscribers import (
     Block,
     PartDigests,
     blocks_per_part,
+    digests_of,
     open_parquet,
     part_digests,
     read_part,
@@ -140,6 +141,24 @@ def write_workload(
         output.abort()
         raise
     return header
+
+
+def digest_of(workload: Workload) -> str:
+    """The digest that a workload in memory has, or would have, on disk."""
+    parts = digests_of(_blocks(workload))
+    return WorkloadHeader(
+        topics=workload.topics,
+        subscribers=workload.subscribers,
+        pairs=workload.pairs,
+        period_seconds=workload.period_seconds,
+        message_bytes=workload.message_bytes,
+        digests={
+            "topics": topics_digest(workload.rates, workload.topic_names),
+            "interests": table_digest(parts.interests),
+            "subscribers": table_digest(parts.subscribers),
+        },
+        files={},
+    ).digest
 
 
 def prepare(output: Output) -> None:

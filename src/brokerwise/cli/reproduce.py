@@ -1,0 +1,163 @@
+"""`brokerwise reproduce`."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from brokerwise.cli.console import LiveProgress, print_json, print_result
+from brokerwise.cli.options import Conf, Json, Master, Seed, parse_conf
+from brokerwise.model.errors import InputError
+from brokerwise.model.units import checked_count
+
+if TYPE_CHECKING:
+    from brokerwise.experiments.provision_traces import Trace
+
+EXIT_VIOLATED = 1
+
+reproduce = typer.Typer(
+    name="reproduce",
+    help="""The papers' tables and figures, ours beside theirs.
+
+    Results are kept one by one: the same command goes on where it was interrupted.
+
+    \b
+    Example:
+      brokerwise reproduce provision --quick --out out/reproduced
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@reproduce.callback()
+def _group() -> None:
+    """The papers' tables and figures, ours beside theirs."""
+
+
+@reproduce.command(short_help="The cheapest fleet: savings, steps, bounds, run times.")
+def provision(
+    out: Annotated[
+        Path, typer.Option(help="Directory of results; made or gone on in.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small traces: minutes, not an hour.")
+    ] = False,
+    graphs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also real graphs: a directory of mastodon_*, crates_*, npm_* files."
+        ),
+    ] = None,
+    spotify: Annotated[
+        float | None,
+        typer.Option(help="Scale of the Spotify-shaped trace; 0 leaves it out."),
+    ] = None,
+    twitter: Annotated[
+        float | None,
+        typer.Option(help="Scale of the Twitter-shaped trace; 0 leaves it out."),
+    ] = None,
+    threshold: Annotated[
+        str, typer.Option(help="Thresholds, with commas.")
+    ] = "10,100,1000",
+    seed: Seed = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compute everything again.")
+    ] = False,
+    json: Json = False,
+    master: Master = None,
+    conf: Conf = None,
+) -> None:
+    """Setty et al. (ICDCS 2014), figures 2 to 12: what each optimisation saves.
+
+    Spotify-shaped (scale 1) and Twitter-shaped (scale 0.1) traces, and real graphs
+    if there are any: the naive plan, the paper's steps (a) to (e), and ours, with
+    both lower bounds, on c3.large and c3.xlarge. Every plan is checked; exits 1 if
+    one is wrong. Writes results.json, summary.md, report.html and a profile of each
+    trace.
+
+    \b
+    Example:
+      brokerwise reproduce provision --quick --out out/reproduced
+    """
+    from brokerwise.experiments.provision import Experiment
+    from brokerwise.experiments.provision import reproduce as run
+    from brokerwise.report.reproduce_provision import text
+
+    settings = parse_conf(conf)
+    scales = {"spotify": spotify, "twitter": twitter}
+    experiment = Experiment(
+        traces=_traces(quick, scales, graphs, seed),
+        thresholds=_thresholds(threshold),
+        seed=seed,
+        command=_command(out, quick, scales, graphs, threshold, seed),
+    )
+    progress = LiveProgress()
+    result = run(
+        experiment,
+        out,
+        session=lambda: progress.session(master, settings),
+        progress=progress,
+        force=force,
+    )
+    if json:
+        seconds = {**progress.seconds, "total": progress.total}
+        print_json({**result, "out": str(out), "seconds": seconds})
+    else:
+        print_result(text(result))
+        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
+    if result["problems"]:
+        raise typer.Exit(EXIT_VIOLATED)
+
+
+def _traces(
+    quick: bool, scales: dict[str, float | None], graphs: Path | None, seed: int
+) -> "list[Trace]":
+    from brokerwise.experiments import provision_traces
+    from brokerwise.experiments.provision import FULL, QUICK
+
+    default = QUICK if quick else FULL
+    asked = {
+        name: default[name] if scale is None else scale
+        for name, scale in scales.items()
+    }
+    found = [
+        provision_traces.shaped(name, scale, seed)
+        for name, scale in asked.items()
+        if scale != 0
+    ]
+    if graphs is not None:
+        found += provision_traces.graphs(graphs)
+    if not found:
+        raise InputError("nothing to do: both scales are 0, and there are no --graphs")
+    return found
+
+
+def _thresholds(text: str) -> tuple[int, ...]:
+    found = []
+    for part in text.split(","):
+        if not part.strip().isdecimal():
+            raise InputError(
+                f"--threshold: found {text!r}, expected numbers with commas between"
+            )
+        found.append(checked_count(int(part), "--threshold", least=1))
+    return tuple(dict.fromkeys(found))
+
+
+def _command(
+    out: Path,
+    quick: bool,
+    scales: dict[str, float | None],
+    graphs: Path | None,
+    threshold: str,
+    seed: int,
+) -> str:
+    """How to get these results again, at another place too."""
+    command = ["brokerwise", "reproduce", "provision", "--out", str(out)]
+    command += ["--quick"] if quick else []
+    for name, scale in scales.items():
+        command += [f"--{name}", f"{scale:g}"] if scale is not None else []
+    command += ["--graphs", graphs.name] if graphs is not None else []
+    command += ["--threshold", threshold, "--seed", str(seed)]
+    return shlex.join(command)

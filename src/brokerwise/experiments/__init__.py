@@ -1,0 +1,1 @@
+"""The papers' tables and figures, each a function that returns data."""

@@ -1,0 +1,1 @@
+"""Provisioning of workload directories, in this process or on Spark."""

@@ -1,0 +1,144 @@
+"""Passes that choose what is served with regard to a former plan, and compare the
+two; block by block, in this process or in tasks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from brokerwise.kernels.keeping import Kept, Tally, keep_block, narrowed
+from brokerwise.kernels.selection import Rule, Topics
+from brokerwise.model.arrays import INT64_MAX, Int32s, Int64s
+from brokerwise.model.errors import InputError
+from brokerwise.pipeline.provision.blocks import Source, Wanting
+from brokerwise.pipeline.provision.former import (
+    At,
+    FormerPlan,
+    Reader,
+    read_block,
+    read_names,
+)
+from brokerwise.storage.place import Place
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Shared(Protocol[T_co]):
+    """Something that tasks are not sent one by one, such as a broadcast."""
+
+    @property
+    def value(self) -> T_co: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """How to choose: topics and rule of a new choice, and what was served before."""
+
+    topics: Topics
+    rule: Rule
+    former: FormerPlan
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Former runs: the first of each topic, and the broker of each."""
+
+    starts: Int64s
+    broker: Int32s
+
+
+@dataclass(frozen=True)
+class Keeping(Source):
+    """A workload narrowed to what is served with regard to a former plan.
+
+    To whoever reads its blocks, these are all that subscribers want, and all of it
+    they need: any selection takes everything.
+    """
+
+    rules: Shared[Rules]
+
+    def blocks(self, name: str) -> Iterator[Wanting]:
+        for block, was, kept in self.kept_blocks(name):
+            offsets, topics, _ = narrowed(block.offsets, block.topics, was, kept.held)
+            everything = np.full(len(block.needs), INT64_MAX, np.int64)
+            yield Wanting(block.first, offsets, topics, everything)
+
+    def kept_blocks(self, name: str) -> Iterator[tuple[Wanting, Int32s, Kept]]:
+        """Blocks as they are wanted, who served them before, and what is chosen."""
+        rules = self.rules.value
+        reader = Reader(rules.former)
+        for group, block in enumerate(super().blocks(name)):
+            names = read_names(self.root, name, group)
+            was = reader.was(names, block.offsets, block.topics)
+            kept = keep_block(
+                rules.rule,
+                rules.topics,
+                block.first,
+                block.offsets,
+                block.topics,
+                block.needs,
+                was,
+            )
+            yield block, was, kept
+
+
+def tallied(
+    source: Keeping, runs: Shared[Runs], parts: Sequence[str]
+) -> tuple[Tally, Tally]:
+    """Tallies of parts that follow one another: with regard to the former plan, and
+    of the new choice."""
+    starts, broker = runs.value.starts, runs.value.broker
+    topics = len(starts) - 1
+    held, fresh = (Tally.empty(topics, len(broker)) for _ in range(2))
+    for name in parts:
+        for block, was, kept in source.kept_blocks(name):
+            for tally, flags in ((held, kept.held), (fresh, kept.fresh)):
+                _, lists, before = narrowed(block.offsets, block.topics, was, flags)
+                if not tally.add_block(starts, broker, lists, before):
+                    raise InputError(
+                        f"{source.rules.value.former.place}: the placement puts pairs "
+                        "on other brokers than the assignment says; find out which "
+                        "with brokerwise audit"
+                    )
+    return held, fresh
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Pairs that are served before and now, on the same broker (`kept`) or another
+    (`moves`), and those that are served only now (`added`)."""
+
+    kept: int = 0
+    moves: int = 0
+    added: int = 0
+
+    def __add__(self, other: "Changes") -> "Changes":
+        return Changes(
+            self.kept + other.kept,
+            self.moves + other.moves,
+            self.added + other.added,
+        )
+
+
+def changes(
+    rules: Shared[Rules],
+    workload: Place,
+    place: Place,
+    brokers_from: Int32s,
+    blocks: Sequence[At],
+) -> Changes:
+    """Compare blocks of a plan that is written with the former plan, by names.
+
+    `brokers_from` is the former number of each of its brokers.
+    """
+    reader = Reader(rules.value.former)
+    total = Changes()
+    for at in blocks:
+        block = read_block(workload, place, at)
+        was = reader.was(block.names, block.offsets, block.topics)
+        served = was >= 0
+        same = int(np.count_nonzero(served & (brokers_from[block.brokers] == was)))
+        both = int(np.count_nonzero(served))
+        total += Changes(same, both - same, len(was) - both)
+    return total

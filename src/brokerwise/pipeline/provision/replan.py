@@ -1,0 +1,397 @@
+"""From a plan and the workload as it is now to the plan to go on with."""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from brokerwise.audit.case import staged_case
+from brokerwise.kernels.keeping import Tally
+from brokerwise.kernels.selection import Rule
+from brokerwise.model.arrays import Int64s
+from brokerwise.model.interests import Interests
+from brokerwise.model.plan import Plan
+from brokerwise.model.units import checked_count
+from brokerwise.pipeline.progress import Progress, Stopwatch
+from brokerwise.pipeline.provision.blocks import has_thresholds
+from brokerwise.pipeline.provision.engines import Engine
+from brokerwise.pipeline.provision.former import blocks_of, open_former
+from brokerwise.pipeline.provision.job import RefusedPlanError, Target
+from brokerwise.pipeline.provision.keeping import (
+    Changes,
+    Keeping,
+    Rules,
+    Runs,
+    changes,
+    tallied,
+)
+from brokerwise.planners.provision.bound import certified_bound, paper_bound
+from brokerwise.planners.provision.choice import Choice
+from brokerwise.planners.provision.draft import Draft
+from brokerwise.planners.provision.infeasible import no_packing
+from brokerwise.planners.provision.layout import Former
+from brokerwise.planners.provision.options import Options
+from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.replan import Proposal, Served, replan
+from brokerwise.planners.provision.scan import MemoryScan
+from brokerwise.planners.provision.solve import Provisioning
+from brokerwise.storage.output import Output
+from brokerwise.storage.place import Place
+from brokerwise.storage.plan import HEADER, PlanHeader
+
+if TYPE_CHECKING:
+    from brokerwise.pipeline.provision.scan import Group, SparkScan
+
+# Blocks of subscribers that a task compares.
+COMPARED = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Replanned:
+    """A plan to go on with, and what changes.
+
+    A pair is a topic and a subscriber by their names. `moves` were served before and
+    are now, by another broker; `kept` by the same one; `added` are served only now,
+    `removed` were only before. `cost_before` is what the former plan says that it
+    costs, `cost_fresh` what a plan from scratch would (None: none was found).
+    `header` is None where the problem is infeasible, with these moves or at all:
+    nothing was written, and the plan's reason says why.
+    """
+
+    plan: Plan
+    header: PlanHeader | None
+    moves: int
+    added: int
+    removed: int
+    kept: int
+    brokers_added: int
+    brokers_removed: int
+    cost_before: float | None
+    cost_fresh: float | None
+
+
+def replan_directory(
+    engine: Engine,
+    target: Target,
+    options: Options,
+    *,
+    previous: Place,
+    max_moves: int | None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Replanned:
+    """Make a plan close to a `previous` one, audit it, and let it appear.
+
+    At most `max_moves` pairs move to another broker, but capacities and thresholds
+    come first: if there is no way found to keep them within so many moves, the
+    problem is infeasible, and the reason says how many do. Without a limit the
+    cheapest plan is taken, and of equally cheap ones that with the fewest changes.
+    Passes over the pairs: those of `provision_directory`, and about four more.
+    """
+    progress = progress or Stopwatch()
+    if max_moves is not None:
+        max_moves = checked_count(max_moves, "max-moves")
+    options = replace(options, stage=progress.stage)
+    with options.stage("former"):
+        plan, former, runs = open_former(
+            previous, engine.workload, engine.header, target.fleet
+        )
+    output = Output.begin(target.out, HEADER, force=force)
+    try:
+        with engine.scan(target.threshold, target.out) as scan:
+            job = _Job(engine, scan, target, options, plan, runs, max_moves)
+            fresh = Provisioning(scan, target.threshold, options).draft(target.fleet)
+            made = job.make(output, fresh, former)
+        if made.header is None:
+            output.abort()
+            return made
+        made = _timed(made, made.header, progress)
+        assert made.header is not None
+        output.commit(made.header.as_json())
+    except BaseException:
+        output.abort()
+        raise
+    return made
+
+
+def _timed(made: Replanned, header: PlanHeader, progress: Progress) -> Replanned:
+    seconds = dict(progress.seconds)
+    return replace(
+        made,
+        plan=replace(made.plan, seconds=seconds),
+        header=replace(header, seconds=seconds),
+    )
+
+
+@dataclass(frozen=True)
+class _Own:
+    """What is used in this process only."""
+
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class _Selected:
+    """A selection that was made already, where a scan would make it."""
+
+    interests: Interests
+
+    def selection(self, topics: object, rule: object) -> Interests:
+        return self.interests
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    engine: Engine
+    scan: Any
+    target: Target
+    options: Options
+    previous: PlanHeader
+    runs: Former
+    max_moves: int | None
+
+    def make(self, output: Output, fresh: Draft, former: Any) -> Replanned:
+        """Decide, write and audit; the plan does not appear yet."""
+        if fresh.survey.unreachable:
+            return self._infeasible(fresh, fresh.reason)
+        stage = self.options.stage
+        rules = self._share(Rules(fresh.topics, fresh.choice.rule, former))
+        source = self._source(rules)
+        with stage("keep"):
+            held, anew = self._tallies(source, len(fresh.topics.rates))
+        with stage("repack"):
+            proposal, fewest = self._propose(fresh, held, anew)
+        if proposal is None:
+            return self._infeasible(fresh, self._reason(fresh, fewest))
+        draft = self._draft(fresh, proposal)
+        with stage("place"):
+            scan, draft = self._chosen(source, draft, proposal)
+            plan, header = self.engine.write(scan, draft, output)
+        with stage("moves"):
+            found = self._changes(rules, output.root, header, proposal)
+        with stage("audit"):
+            self._audit(header, output)
+        return self._replanned(fresh, plan, header, proposal, found)
+
+    def _propose(
+        self, fresh: Draft, held: Tally, anew: Tally
+    ) -> tuple[Proposal | None, int | None]:
+        def packed() -> Packing | None:
+            demand = Demand(fresh.topics.rates, held.counts, lambda: iter(()))
+            return pack("tight", demand, fresh.fleet, fresh.prices, self.options.stop)
+
+        same = np.array_equal(held.counts, anew.counts)
+        if same and np.array_equal(held.kept, anew.kept):
+            selections = [Served(held, lambda: fresh.packing, True)]
+        else:
+            selections = [
+                Served(held, packed, True),
+                Served(anew, lambda: fresh.packing, False),
+            ]
+        return replan(
+            self.runs,
+            selections,
+            fresh.topics.rates,
+            fresh.fleet,
+            fresh.prices,
+            self.max_moves,
+        )
+
+    def _draft(self, fresh: Draft, proposal: Proposal) -> Draft:
+        bound = fresh.bound
+        if bound is None:
+            load = fresh.choice.outgoing(fresh.topics.rates)
+            bound = certified_bound(
+                self.scan,
+                fresh.topics,
+                fresh.survey,
+                fresh.fleet,
+                load,
+                self.options.rounds,
+            )
+        asked = {
+            "from": self.previous.digest,
+            "brokers_from": list(proposal.brokers_from),
+            "max_moves": self.max_moves,
+        }
+        return replace(
+            fresh,
+            packing=proposal.packing,
+            bound=bound,
+            paper=paper_bound(fresh.survey),
+            algorithm=f"{self.options.selection}+replan",
+            options={**fresh.options, **asked},
+            reason="",
+        )
+
+    def _chosen(
+        self, source: Keeping, draft: Draft, proposal: Proposal
+    ) -> tuple[Any, Draft]:
+        """What to write the lists from: a scan of what is held, unless the choice is
+        a new one."""
+        if not proposal.served.held:
+            return self.scan, draft
+        rule, counts = Rule("greedy"), proposal.served.tally.counts
+        draft = replace(draft, choice=Choice(rule, counts))
+        if isinstance(self.scan, MemoryScan):
+            return _Selected(_joined(source, self._parts)), draft
+        narrow = copy(self.scan)
+        narrow.source = source
+        if not np.array_equal(narrow.count(draft.topics, rule), counts):
+            raise RuntimeError("two passes over the same pairs differ: a defect")
+        return narrow, draft
+
+    def _replanned(
+        self,
+        fresh: Draft,
+        plan: Plan,
+        header: PlanHeader,
+        proposal: Proposal,
+        found: Changes,
+    ) -> Replanned:
+        removed = self.runs.pairs - found.kept - found.moves
+        stay = sum(1 for b in proposal.brokers_from if b >= 0)
+        figures = {
+            "moves": found.moves,
+            "added": found.added,
+            "removed": removed,
+            "kept": found.kept,
+        }
+        return Replanned(
+            plan=replace(plan, figures={**plan.figures, **figures}),
+            header=replace(header, figures={**header.figures, **figures}),
+            **figures,
+            brokers_added=len(plan.brokers) - stay,
+            brokers_removed=len(self.runs.broker_type) - stay,
+            cost_before=self.previous.objective,
+            cost_fresh=_cost(fresh),
+        )
+
+    def _infeasible(self, fresh: Draft, reason: str) -> Replanned:
+        draft = replace(fresh, packing=None, reason=reason)
+        cost = _cost(fresh)
+        nothing = {"moves": 0, "added": 0, "removed": 0, "kept": 0}
+        return Replanned(
+            draft.plan(None),
+            None,
+            **nothing,
+            brokers_added=0,
+            brokers_removed=0,
+            cost_before=self.previous.objective,
+            cost_fresh=cost,
+        )
+
+    def _reason(self, fresh: Draft, fewest: int | None) -> str:
+        if fewest is None:
+            load = fresh.bound.load if fresh.bound is not None else 0
+            return fresh.reason or no_packing(load, fresh.fleet)
+        return (
+            f"no way was found to keep within capacities with {self.max_moves:,} "
+            f"moves; {fewest:,} are enough\n"
+            f"Allow them with --max-moves {fewest}."
+        )
+
+    def _tallies(self, source: Keeping, topics: int) -> tuple[Tally, Tally]:
+        runs = self._share(Runs(self.runs.starts(topics), self.runs.broker))
+        if isinstance(self.scan, MemoryScan):
+            both = tallied(source, runs, self._parts)
+        else:
+            both = _tallied_in_tasks(self.scan, source, runs, topics)
+        for tally in both:
+            tally.settle(runs.value.starts)
+        return both
+
+    def _changes(
+        self, rules: Any, root: Place, header: PlanHeader, proposal: Proposal
+    ) -> Changes:
+        workload = self.engine.workload.absolute()
+        blocks = blocks_of(workload, self.engine.header, root, header)
+        origins = np.array(proposal.brokers_from, np.int32)
+        compare = partial(changes, rules, workload, root, origins)
+        if isinstance(self.scan, MemoryScan):
+            return compare(blocks)
+        from brokerwise.pipeline.tasks import in_tasks
+
+        some = [blocks[i : i + COMPARED] for i in range(0, len(blocks), COMPARED)]
+        return sum(in_tasks(self.scan.context, compare, some), Changes())
+
+    def _audit(self, header: PlanHeader, output: Output) -> None:
+        engine = self.engine
+        case = staged_case(output.root, header, engine.workload, engine.header)
+        audit = engine.audit(case)
+        if not audit.ok:
+            raise RefusedPlanError(audit)
+
+    def _source(self, rules: Any) -> Keeping:
+        place, header = self.engine.workload.absolute(), self.engine.header
+        return Keeping(
+            place,
+            self.target.threshold,
+            has_thresholds(place, self._parts),
+            header.topics,
+            rules,
+        )
+
+    def _share(self, value: Any) -> Any:
+        if isinstance(self.scan, MemoryScan):
+            return _Own(value)
+        return self.scan.share(value)
+
+    @property
+    def _parts(self) -> Sequence[str]:
+        return self.engine.header.files["interests"]
+
+
+def _cost(draft: Draft) -> float | None:
+    return None if draft.packing is None else draft.plan(None).objective
+
+
+def _joined(source: Keeping, parts: Sequence[str]) -> Interests:
+    """All that is served, in this process."""
+    lengths, topics = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
+    for name in parts:
+        for block in source.blocks(name):
+            lengths.append(np.diff(block.offsets))
+            topics.append(block.topics)
+    return Interests(np.cumsum(np.concatenate(lengths)), np.concatenate(topics))
+
+
+def _tallied_in_tasks(
+    scan: "SparkScan", source: Keeping, runs: Any, topics: int
+) -> tuple[Tally, Tally]:
+    """Tallies by topic go through files, as they may be large."""
+    held, fresh = (Tally.empty(topics, len(runs.value.broker)) for _ in range(2))
+    task = partial(_tally_group, source, runs, scan.scratch)
+    for names in scan.in_groups(task):
+        for tally, name in zip((held, fresh), names, strict=True):
+            rows = scan.scratch.read(name).astype(np.int64)
+            tally.add(_unfolded(rows, topics))
+    return held, fresh
+
+
+def _tally_group(
+    source: Keeping, runs: Any, scratch: Any, group: "Group"
+) -> tuple[str, str]:
+    from brokerwise.pipeline.attempts import attempt_name
+
+    def left(tally: Tally, ending: str) -> str:
+        name = attempt_name(scratch.run, group.number, ending)
+        scratch.write(name, np.concatenate(list(_rows(tally))))
+        return name
+
+    held, fresh = tallied(source, runs, [name for _, name in group.parts])
+    return left(held, ".held.npy"), left(fresh, ".fresh.npy")
+
+
+def _rows(tally: Tally) -> Iterator[Int64s]:
+    yield from (tally.counts, tally.leading, tally.last, tally.size, tally.kept)
+
+
+def _unfolded(rows: Int64s, topics: int) -> Tally:
+    by_topic, by_run = rows[: 3 * topics], rows[3 * topics :]
+    counts, leading, last = by_topic.reshape(3, topics)
+    size, kept = by_run.reshape(2, -1)
+    return Tally(counts, size, kept, leading, last)

@@ -1,0 +1,351 @@
+"""Passes over a workload directory as Spark tasks.
+
+A task is handed a group of consecutive parts and reads them with pyarrow, block by
+block, through the same kernels as in memory. What it counts by topic goes to a
+scratch file; no pair is moved, and the driver holds numbers by topic only.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import fsum
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import SparkSession
+
+from brokerwise.kernels.ascent import ascend_block
+from brokerwise.kernels.selection import (
+    EVEN_SHARE,
+    Rule,
+    Survey,
+    Topics,
+    Weights,
+    select_block,
+    survey_block,
+)
+from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.pipeline.attempts import attempt_name
+from brokerwise.pipeline.profile import read_rates
+from brokerwise.pipeline.provision.blocks import Source, Wanting, has_thresholds
+from brokerwise.pipeline.sharing import shared
+from brokerwise.pipeline.tasks import in_tasks
+from brokerwise.storage.place import Place
+from brokerwise.storage.scratch import Scratch
+from brokerwise.storage.subscribers import open_parquet, read_part
+from brokerwise.storage.workload import WorkloadHeader, read_topics
+
+T = TypeVar("T")
+
+# Groups of parts to a core: enough to even out, few enough that what is kept by topic
+# of each stays small.
+GROUPS_PER_CORE = 2
+# Files of counts that one process adds up; more are first added by tasks.
+FAN_IN = 16
+
+
+@dataclass(frozen=True)
+class Group:
+    """Consecutive parts, each with its number: what a task goes through in order."""
+
+    number: int
+    parts: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a task has counted by topic: the rows of an array in a scratch file."""
+
+    file: str
+
+
+class SparkScan:
+    """Passes over a workload directory; a context manager that frees what it shared."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        place: Place,
+        header: WorkloadHeader,
+        threshold: int,
+        scratch: Scratch,
+    ) -> None:
+        parts = header.files["interests"]
+        self.context = spark.sparkContext
+        self.scratch = scratch
+        self.groups = _grouped(parts, GROUPS_PER_CORE * self.context.defaultParallelism)
+        self.source = Source(
+            place.absolute(), threshold, has_thresholds(place, parts), header.topics
+        )
+        self._header = header
+        self._rates = read_rates(place, header)
+        self._stack = ExitStack()
+        self._shared: list[tuple[object, Broadcast[Any]]] = []
+        self._counted: list[tuple[Rule, list[Counted], int]] = []
+        self._ascent: list[str] = []
+
+    def __enter__(self) -> "SparkScan":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @property
+    def rates(self) -> Int64s:
+        return self._rates
+
+    @property
+    def subscribers(self) -> int:
+        return self._header.subscribers
+
+    @property
+    def pairs(self) -> int:
+        return self._header.pairs
+
+    @property
+    def period_seconds(self) -> int:
+        return self._header.period_seconds
+
+    @property
+    def message_bytes(self) -> int:
+        return self._header.message_bytes
+
+    def survey(self, topics: Topics) -> Survey:
+        task = partial(_survey, self.source, self.scratch, self.share(topics))
+        done = self.in_groups(task)
+        files = [counted for counted, _ in done]
+        followers, counts, forced = self._added(files, 3, len(topics.rates))
+        self._counted.append((Rule("exact"), files, 1))
+        total = Survey(followers, counts, forced)
+        none = np.zeros(len(topics.rates), np.int64)
+        for _, part in done:
+            total.add(replace(part, followers=none, counts=none, forced=none))
+        return total
+
+    def count(self, topics: Topics, rule: Rule) -> Int64s:
+        task = partial(
+            _count, self.source, self.scratch, self.share(topics), self.share(rule)
+        )
+        files = self.in_groups(task)
+        self._counted.append((rule, files, 0))
+        return self._added(files, 1, len(topics.rates))[0]
+
+    def counted(self, rule: Rule) -> tuple[list[Counted], int]:
+        """Where each group's counts under a rule are: files, and the row in them."""
+        for known, files, row in self._counted:
+            if known is rule or known.name == rule.name == "exact":
+                return files, row
+        raise LookupError(f"nothing was counted by this {rule.name} rule")
+
+    def lists(self, topics: Topics, rule: Rule) -> Iterator[tuple[Int64s, Int32s]]:
+        """One process reads everything, in order: for `first-fit` alone."""
+        counts = np.zeros(len(topics.rates), np.int64)
+        for group in self.groups:
+            for block in _blocks(self.source, group):
+                yield _select(rule, topics, block, counts)
+
+    def ascend(
+        self, topics: Topics, weights: Weights, *, first: bool
+    ) -> tuple[float, Int64s]:
+        left = [] if first else self._ascent
+        before = dict(zip((g.number for g in self.groups), left, strict=False))
+        with shared(self.context, weights) as broadcast:
+            task = partial(
+                _ascend,
+                self.source,
+                self.scratch,
+                self.share(topics),
+                broadcast,
+                before,
+            )
+            done = self.in_groups(task)
+        for name in self._ascent:
+            self.scratch.delete(name)
+        self._ascent = [shares for shares, _, _ in done]
+        sums = self._added([c for _, c, _ in done], 1, len(topics.rates))[0]
+        return fsum(value for _, _, values in done for value in values), sums
+
+    def wanted(self, subscriber: int) -> tuple[int, Int32s]:
+        name = self._part_of(subscriber)
+        for block in self.source.blocks(name):
+            row = subscriber - block.first
+            if 0 <= row < len(block.needs):
+                start, end = block.offsets[row : row + 2]
+                return int(block.needs[row]), block.topics[start:end]
+        raise LookupError(subscriber)
+
+    def topic_name(self, topic: int) -> str:
+        return read_topics(self.source.root, self._header)[1][topic]
+
+    def subscriber_name(self, subscriber: int) -> str:
+        for block in read_part(self.source.root, self._part_of(subscriber)):
+            if 0 <= subscriber - block.first < len(block.names):
+                return block.names[subscriber - block.first]
+        raise LookupError(subscriber)
+
+    def in_groups(self, task: Callable[[Group], T]) -> list[T]:
+        return in_tasks(self.context, task, self.groups)
+
+    def share(self, value: T) -> "Broadcast[T]":
+        """Sent to the workers once, and freed with the scan."""
+        for known, broadcast in self._shared:
+            if known is value:
+                return broadcast
+        broadcast = self._stack.enter_context(shared(self.context, value))
+        self._shared.append((value, broadcast))
+        return broadcast
+
+    def _added(self, files: Sequence[Counted], rows: int, topics: int) -> list[Int64s]:
+        """The sum of counts that tasks have left, by topic."""
+        while len(files) > FAN_IN:
+            bundles = [files[i : i + FAN_IN] for i in range(0, len(files), FAN_IN)]
+            numbered = list(enumerate(bundles))
+            files = in_tasks(self.context, partial(_add, self.scratch), numbered)
+        if not files:
+            return list(np.zeros((rows, topics), np.int64))
+        return list(_sum(self.scratch, files))
+
+    def _part_of(self, subscriber: int) -> str:
+        for group in self.groups:
+            for _, name in group.parts:
+                with open_parquet(self.source.root / "interests" / name) as lists:
+                    last = lists.metadata.row_group(lists.num_row_groups - 1)
+                    if subscriber <= last.column(0).statistics.max:
+                        return name
+        raise LookupError(subscriber)
+
+
+def select_group(
+    source: Source, topics: Topics, rule: Rule, group: Group
+) -> Iterator[tuple[int, str, Iterator[tuple[int, Int64s, Int32s]]]]:
+    """The parts of a group, each with its blocks as a rule selects from them."""
+    counts = np.zeros(len(topics.rates), np.int64)
+
+    def blocks(name: str) -> Iterator[tuple[int, Int64s, Int32s]]:
+        for block in source.blocks(name):
+            yield block.first, *_select(rule, topics, block, counts)
+
+    for number, name in group.parts:
+        yield number, name, blocks(name)
+
+
+def _survey(
+    source: Source, scratch: Scratch, topics: "Broadcast[Topics]", group: Group
+) -> tuple[Counted, Survey]:
+    survey = Survey.empty(len(topics.value.rates))
+    for block in _blocks(source, group):
+        survey_block(
+            topics.value, block.first, block.offsets, block.topics, block.needs, survey
+        )
+    arrays = np.stack([survey.followers, survey.counts, survey.forced])
+    none = np.zeros(0, np.int64)
+    figures = replace(survey, followers=none, counts=none, forced=none)
+    return _left(scratch, group.number, arrays), figures
+
+
+def _count(
+    source: Source,
+    scratch: Scratch,
+    topics: "Broadcast[Topics]",
+    rule: "Broadcast[Rule]",
+    group: Group,
+) -> Counted:
+    counts = np.zeros(len(topics.value.rates), np.int64)
+    for block in _blocks(source, group):
+        _select(rule.value, topics.value, block, counts)
+    return _left(scratch, group.number, counts[np.newaxis])
+
+
+def _ascend(
+    source: Source,
+    scratch: Scratch,
+    topics: "Broadcast[Topics]",
+    weights: "Broadcast[Weights]",
+    before: dict[int, str],
+    group: Group,
+) -> tuple[str, Counted, list[float]]:
+    """A round of ascent; the shares of before are read as the blocks are."""
+    name = attempt_name(scratch.run, group.number, ".shares")
+    sums = np.zeros(len(topics.value.rates), np.int64)
+    values = []
+    with ExitStack() as stack:
+        writer = stack.enter_context(scratch.writer(name))
+        reader = None
+        if group.number in before:
+            reader = stack.enter_context(scratch.reader(before[group.number]))
+        for block in _blocks(source, group):
+            least, shares = _state(reader, len(block.needs), len(block.topics))
+            values.append(
+                ascend_block(
+                    topics.value,
+                    block.offsets,
+                    block.topics,
+                    block.needs,
+                    weights.value,
+                    least,
+                    shares,
+                    sums,
+                )
+            )
+            writer.write(least)
+            writer.write(shares)
+    return name, _left(scratch, group.number, sums[np.newaxis]), values
+
+
+def _state(
+    reader: pa.NativeFile | None, subscribers: int, pairs: int
+) -> tuple[Int64s, npt.NDArray[np.uint32]]:
+    """What a round before has left of a block, or how the first begins."""
+    if reader is None:
+        least = np.full(subscribers, -1, np.int64)
+        return least, np.full(pairs, EVEN_SHARE, np.uint32)
+    least = np.frombuffer(bytearray(reader.read(8 * subscribers)), np.int64)
+    return least, np.frombuffer(bytearray(reader.read(4 * pairs)), np.uint32)
+
+
+def _select(
+    rule: Rule, topics: Topics, block: Wanting, counts: Int64s
+) -> tuple[Int64s, Int32s]:
+    return select_block(
+        rule, topics, block.first, block.offsets, block.topics, block.needs, counts
+    )
+
+
+def _blocks(source: Source, group: Group) -> Iterator[Wanting]:
+    for _, name in group.parts:
+        yield from source.blocks(name)
+
+
+def _left(scratch: Scratch, number: int, arrays: Int64s) -> Counted:
+    """Counts of a group, in half the space where they fit."""
+    narrow = arrays.max(initial=0) < 2**31
+    name = attempt_name(scratch.run, number, ".npy")
+    scratch.write(name, arrays.astype(np.int32) if narrow else arrays)
+    return Counted(name)
+
+
+def _add(scratch: Scratch, bundle: tuple[int, Sequence[Counted]]) -> Counted:
+    number, files = bundle
+    return _left(scratch, number, _sum(scratch, files))
+
+
+def _sum(scratch: Scratch, files: Sequence[Counted]) -> Int64s:
+    total: Int64s = scratch.read(files[0].file).astype(np.int64)
+    for counted in files[1:]:
+        total += scratch.read(counted.file)
+    return total
+
+
+def _grouped(parts: Sequence[str], groups: int) -> list[Group]:
+    """Consecutive parts in so many groups, as even as they can be."""
+    numbered = list(enumerate(parts))
+    cuts = np.linspace(0, len(parts), min(groups, len(parts)) + 1).astype(int)
+    return [
+        Group(number, tuple(numbered[start:end]))
+        for number, (start, end) in enumerate(pairwise(cuts))
+    ]

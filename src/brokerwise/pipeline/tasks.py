@@ -1,0 +1,36 @@
+"""Work on a list of things, each in a task of its own."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from pyspark import SparkContext
+
+from brokerwise.model.errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def in_tasks(
+    context: SparkContext, work: Callable[[T], R], things: Sequence[T]
+) -> list[R]:
+    """What `work` makes of each thing, in order; the first that it refuses is
+    raised here."""
+    if not things:
+        return []
+    done = context.parallelize(things, len(things)).map(partial(_answered, work))
+    results: list[R] = []
+    for result in done.collect():
+        if isinstance(result, InputError):
+            raise result
+        results.append(result)
+    return results
+
+
+def _answered(work: Callable[[T], R], thing: T) -> R | InputError:
+    """An error to act on is a result: a task that raised it would run again."""
+    try:
+        return work(thing)
+    except InputError as refused:
+        return refused

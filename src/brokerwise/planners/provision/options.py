@@ -1,0 +1,57 @@
+"""What may be chosen about how a fleet is provisioned."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from brokerwise.model.errors import InputError
+from brokerwise.model.units import checked_count
+from brokerwise.planners.provision.packing import PACKINGS
+
+SELECTIONS = ("random", "greedy", "exact", "shared")
+
+Stage = Callable[[str], AbstractContextManager[Any]]
+
+
+def never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to plan; every combination of selection and packing works.
+
+    Attributes
+    ----------
+    rounds
+        Of ascent for the certified bound, at most; None leaves it to the size of
+        the workload.
+    stop
+        Asked by long searches; once it says yes, the best so far is the answer.
+    stage
+        Entered with the name of each stage that begins.
+    """
+
+    selection: str = "shared"
+    packing: str = "tight"
+    rounds: int | None = None
+    seed: int = 0
+    stop: Callable[[], bool] = never
+    stage: Stage = nullcontext
+
+    def __post_init__(self) -> None:
+        _check_name("selection", self.selection, SELECTIONS)
+        _check_name("packing", self.packing, tuple(PACKINGS))
+        if self.rounds is not None:
+            checked_count(self.rounds, "rounds")
+        checked_count(self.seed, "seed")
+
+    @property
+    def algorithm(self) -> str:
+        return f"{self.selection}+{self.packing}"
+
+
+def _check_name(field: str, found: str, known: tuple[str, ...]) -> None:
+    if found not in known:
+        raise InputError(f"{field}: found {found!r}, expected {', '.join(known)}")

@@ -1,0 +1,115 @@
+"""Attempts to pack into given brokers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from brokerwise.kernels.packing_fill import FIRST, ROOMIEST, SNUGGEST, climb, filled
+from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.planners.provision.packing_field import Budget, Field
+from brokerwise.planners.provision.packing_pieces import Pieces
+
+# Topics placed between two looks at whether to stop.
+PART = 2_000_000
+# Up to so many brokers, all are looked at for the one with the least room that does.
+FEW_BROKERS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """An order and a rule, and what came of them.
+
+    `lost` is the first topic that found no place; with all placed, -1.
+    """
+
+    order: Int32s
+    rule: int
+    unplaced: int
+    extra: int
+    lost: int
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return self.unplaced, self.extra
+
+
+@dataclass(eq=False)
+class Packer:
+    """Packs into brokers in several ways, and offers what it finds."""
+
+    field: Field
+    by_rate: Int32s
+    by_volume: Int32s
+    budget: Budget
+    offer: Callable[[Pieces], None]
+    _seed: int = 0
+
+    def attempt(
+        self, types: Int32s, capacities: Int64s, enough: int, tries: int
+    ) -> Attempt:
+        """Try some orders and rules, improve the best two, return the best.
+
+        With all placed, `enough` extra traffic ends it; one order is always tried.
+        """
+        made: list[Attempt] = []
+        for order, rule in self._starts(len(types)):
+            if made and not self.budget.allows(len(order)):
+                break
+            made.append(self._fill(order, rule, types, capacities))
+            if made[-1].rank <= (0, enough):
+                return made[-1]
+        made.sort(key=lambda a: a.rank)
+        for start in made[:2]:
+            made.append(self._climb(start, types, capacities, enough, tries))
+        return min(made, key=lambda a: a.rank)
+
+    def _starts(self, brokers: int) -> list[tuple[Int32s, int]]:
+        return [
+            (self.by_rate, ROOMIEST),
+            (self.by_volume, ROOMIEST),
+            (self.by_volume, SNUGGEST if brokers <= FEW_BROKERS else FIRST),
+            (self.by_rate, FIRST),
+        ]
+
+    def _fill(
+        self, order: Int32s, rule: int, types: Int32s, capacities: Int64s
+    ) -> Attempt:
+        demand = self.field.demand
+        unplaced, lost, extra, home, cuts = filled(
+            order, demand.rates, demand.counts, capacities, rule
+        )
+        self.budget.spend(len(order))
+        if not unplaced:
+            self.offer(Pieces(types, home, cuts).without_idle())
+        return Attempt(order, rule, unplaced, extra, lost)
+
+    def _climb(
+        self,
+        start: Attempt,
+        types: Int32s,
+        capacities: Int64s,
+        enough: int,
+        tries: int,
+    ) -> Attempt:
+        """Improve the order, in parts between which the search can be stopped."""
+        demand, order, rank = self.field.demand, start.order.copy(), start.rank
+        tries = self.budget.tries(len(order), tries)
+        part = max(1, min(tries, PART // len(order)))
+        made = part
+        while tries > 0 and made == part and self.budget.allows(part * len(order)):
+            self._seed += 1
+            unplaced, extra, made = climb(
+                order,
+                demand.rates,
+                demand.counts,
+                capacities,
+                start.rule,
+                part,
+                enough,
+                self._seed,
+            )
+            rank = (unplaced, extra)
+            tries -= made
+            self.budget.spend(made * len(order))
+        if rank == start.rank:
+            return start
+        return self._fill(order, start.rule, types, capacities)

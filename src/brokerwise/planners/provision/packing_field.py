@@ -1,0 +1,81 @@
+"""What a search for a packing compares and may spend."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from brokerwise.kernels.packing_runs import least_receptions
+from brokerwise.planners.provision.packing_pieces import (
+    Demand,
+    Pieces,
+    brokers_of_types,
+)
+from brokerwise.planners.provision.packing_steps import Counter
+
+# Extra traffic, as a part of the load, that is not worth a search.
+CLOSE = 1e-6
+
+Key = tuple[float, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The demand with what does not change during a search."""
+
+    demand: Demand
+    counter: Counter
+    _extra: dict[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def once(self) -> int:
+        """What is received if every topic has one home."""
+        return int(self.demand.rates[self.demand.counts > 0].sum())
+
+    @cached_property
+    def outgoing(self) -> int:
+        return int(self.demand.rates @ self.demand.counts)
+
+    def least_extra(self, capacity: int) -> int:
+        """What must be received in addition if no broker is larger than this."""
+        if capacity not in self._extra:
+            rates, counts = self.demand.rates, self.demand.counts
+            received = int(least_receptions(rates, counts, capacity))
+            self._extra[capacity] = received - self.once
+        return self._extra[capacity]
+
+    def load(self, extra: int) -> int:
+        return self.outgoing + self.once + extra
+
+    @cached_property
+    def negligible(self) -> int:
+        """Traffic that is not worth a search; 0 where loads are small."""
+        return int(CLOSE * self.load(0))
+
+    def key(self, brokers: list[int], extra: int) -> Key:
+        """What packings are compared by: cost, brokers, load."""
+        incoming = self.once + extra
+        cost = self.counter.prices.cost(brokers, incoming, self.outgoing)
+        return cost.total, sum(brokers), incoming + self.outgoing
+
+    def key_of(self, pieces: Pieces) -> Key:
+        types = len(self.counter.fleet.broker_types)
+        brokers = brokers_of_types(pieces.broker_type, types)
+        return self.key(brokers, pieces.extra(self.demand.rates))
+
+
+class Budget:
+    """The work that may still be done, in topics placed; None is without end."""
+
+    def __init__(self, work: int | None, stop: Callable[[], bool]) -> None:
+        self._work, self.stop = work, stop
+
+    def allows(self, topics: int) -> bool:
+        return not self.stop() and (self._work is None or self._work >= topics)
+
+    def spend(self, topics: int) -> None:
+        if self._work is not None:
+            self._work = max(0, self._work - topics)
+
+    def tries(self, topics: int, most: int) -> int:
+        """How often an eighth of what is left places so many topics."""
+        return most if self._work is None else min(most, self._work // (8 * topics))

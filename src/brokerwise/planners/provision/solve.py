@@ -1,0 +1,144 @@
+"""The cheapest fleet that satisfies every subscriber.
+
+Stage 1 chooses which pairs are served (`choice`), stage 2 on which brokers
+(`packing`), and a bound says how far that can be from the best (`bound`). The stages
+and their order are Setty et al., ICDCS 2014; `shared`, `tight` and the certified
+bound are ours.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from brokerwise.kernels.selection import Survey, Topics
+from brokerwise.model.cost import Prices
+from brokerwise.model.fleet import Fleet
+from brokerwise.model.plan import Plan
+from brokerwise.model.units import checked_count
+from brokerwise.model.workload import Workload
+from brokerwise.planners.provision.bound import (
+    Bound,
+    certified_bound,
+    paper_bound,
+)
+from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
+from brokerwise.planners.provision.draft import Draft
+from brokerwise.planners.provision.infeasible import no_packing, out_of_reach
+from brokerwise.planners.provision.options import Options
+from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.scan import MemoryScan, Scan
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Serve every subscriber of a workload its threshold, or all that it wants."""
+
+    workload: Workload
+    fleet: Fleet
+    threshold: int
+
+    def __post_init__(self) -> None:
+        threshold = checked_count(self.threshold, "threshold")
+        object.__setattr__(self, "threshold", threshold)
+
+
+def solve(problem: Problem, options: Options | None = None) -> Plan:
+    """The plan for a workload in memory.
+
+    No broker is loaded beyond its capacity and every subscriber gets its threshold
+    (or all that it wants). Same input and seed, same plan. O(pairs) a pass, of which
+    there are up to 4 to select and 8 to bound; packing is O(topics log brokers).
+    """
+    options = options or Options()
+    scan = MemoryScan(problem.workload, problem.threshold)
+    draft = Provisioning(scan, problem.threshold, options).draft(problem.fleet)
+    with options.stage("lists"):
+        return draft.plan(scan.selection(draft.topics, draft.choice.rule))
+
+
+class Provisioning:
+    """Drafts for one workload and threshold; what fleets have in common is kept."""
+
+    def __init__(self, scan: Scan, threshold: int, options: Options) -> None:
+        self._scan, self._threshold, self._options = scan, threshold, options
+        self._surveys: dict[int, Survey] = {}
+        self._choices: dict[tuple[int, str, float], Choice] = {}
+        self._bounds: dict[tuple[int, int], Bound] = {}
+
+    def draft(self, fleet: Fleet) -> Draft:
+        """Decide everything for a fleet but write down no pairs."""
+        options, scan = self._options, self._scan
+        prices = Prices.of(fleet, scan.period_seconds, scan.message_bytes)
+        topics = carried(scan.rates, fleet)
+        with options.stage("select"):
+            survey = self._survey(topics)
+            choice = self._choice(topics, fleet, prices, options.selection)
+        draft = partial(
+            Draft,
+            topics=topics,
+            fleet=fleet,
+            prices=prices,
+            period_seconds=scan.period_seconds,
+            threshold=self._threshold,
+            algorithm=options.algorithm,
+            seed=options.seed,
+            survey=survey,
+            choice=choice,
+        )
+        asked = {"selection": options.selection, "packing": options.packing}
+        if survey.unreachable:
+            return draft(options=asked, reason=out_of_reach(scan, survey, fleet))
+        with options.stage("pack"):
+            packing = self.pack(options.packing, topics, fleet, prices, choice)
+        if options.stop():
+            asked["stopped"] = "time"  # so it need not be the same next time
+        with options.stage("bound"):
+            bound = self._bound(topics, fleet, survey, choice)
+        if packing is None:
+            return draft(options=asked, reason=no_packing(bound.load, fleet))
+        return draft(
+            options=asked | {"rounds": bound.rounds},
+            packing=packing,
+            bound=bound,
+            paper=paper_bound(survey),
+        )
+
+    def choice(self, fleet: Fleet, selection: str) -> tuple[Topics, Choice]:
+        """What a selection serves, with the topics that the fleet can carry."""
+        prices = Prices.of(fleet, self._scan.period_seconds, self._scan.message_bytes)
+        topics = carried(self._scan.rates, fleet)
+        return topics, self._choice(topics, fleet, prices, selection)
+
+    def pack(
+        self, packing: str, topics: Topics, fleet: Fleet, prices: Prices, choice: Choice
+    ) -> Packing | None:
+        lists = partial(self._scan.lists, topics, choice.rule)
+        demand = Demand(topics.rates, choice.counts, lists)
+        return pack(packing, demand, fleet, prices, self._options.stop)
+
+    def _survey(self, topics: Topics) -> Survey:
+        if topics.low not in self._surveys:
+            self._surveys[topics.low] = self._scan.survey(topics)
+        return self._surveys[topics.low]
+
+    def _choice(
+        self, topics: Topics, fleet: Fleet, prices: Prices, selection: str
+    ) -> Choice:
+        dear = dearness(fleet, prices) if selection == "shared" else 1.0
+        key = (topics.low, selection, dear)
+        if key not in self._choices:
+            survey, seed = self._survey(topics), self._options.seed
+            self._choices[key] = choose(
+                self._scan, topics, survey, selection, seed, dear
+            )
+        return self._choices[key]
+
+    def _bound(
+        self, topics: Topics, fleet: Fleet, survey: Survey, choice: Choice
+    ) -> Bound:
+        key = (topics.low, fleet.largest_capacity)
+        if key not in self._bounds:
+            load = choice.outgoing(topics.rates) + choice.incoming(topics.rates)
+            self._bounds[key] = certified_bound(
+                self._scan, topics, survey, fleet, load, self._options.rounds
+            )
+        return self._bounds[key]

@@ -1,0 +1,226 @@
+"""Plans of kind provision in words: on the screen and in reports alike.
+
+A result is what `brokerwise provision --json` prints of one plan.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from brokerwise.report.html import Table
+from brokerwise.report.numbers import counted, dollars, duration, percent
+
+Result = Mapping[str, Any]
+
+_BY_CAPACITY = re.compile(r"broker-[0-9]+")
+
+
+def is_plan(result: Result) -> bool:
+    return bool(result["status"] != "infeasible")
+
+
+def answer(result: Result) -> str:
+    """The plan in a sentence."""
+    if not is_plan(result):
+        return f"infeasible: {result['reason']}"
+    if not result["brokers"]:
+        return "Nothing has to be carried: no broker is needed, which costs nothing."
+    verb = "carries" if result["brokers"] == 1 else "carry"
+    return (
+        f"{_brokers(result)} {verb} {counted(result['pairs'], 'pair')} for "
+        f"{dollars(result['cost'])} a period of {_period(result)} "
+        f"({dollars(result['cost_month'])} a month), {_closeness(result)}."
+    )
+
+
+def answer_of_several(results: Sequence[Result]) -> str:
+    """Several plans in a sentence: the cheapest and the dearest."""
+    plans = [result for result in results if is_plan(result)]
+    many = counted(len(results), "plan")
+    if not plans:
+        return f"None of {many} is possible."
+    by_cost = sorted(plans, key=lambda plan: plan["cost"])
+    low, high = by_cost[0], by_cost[-1]
+    impossible = len(results) - len(plans)
+    rest = f"; {impossible:,} of them infeasible" if impossible else ""
+    return (
+        f"{many}{rest}: from {dollars(low['cost'])} ({title(low)}) to "
+        f"{dollars(high['cost'])} ({title(high)}) a period of {_period(low)}."
+    )
+
+
+def title(result: Result) -> str:
+    """What tells a plan from others of the same run."""
+    return f"threshold {result['threshold']:,}, {fleet_label(result)}"
+
+
+def fleet_label(result: Result) -> str:
+    return " + ".join(_type_label(kind) for kind in result["types"])
+
+
+def budget_sentence(result: Result) -> str:
+    """Can it be had for so much, and how that is known."""
+    cost, bound = result["cost"], result["bound"]
+    budget = dollars(result["budget"])
+    if result["affordable"] == "yes":
+        return f"yes: {dollars(cost)} is within the budget of {budget}"
+    if result["affordable"] == "no":
+        return (
+            f"no: every plan costs at least {dollars(bound)}, "
+            f"which is above the budget of {budget}"
+        )
+    return (
+        f"unknown: this plan costs {dollars(cost)}, every plan at least "
+        f"{dollars(bound)}, and the budget of {budget} is between them"
+    )
+
+
+def number_lines(result: Result) -> Iterator[tuple[str, str]]:
+    """The numbers that carry the answer, each with its label."""
+    yield (
+        "cost",
+        f"brokers {dollars(result['cost_brokers'])} + bandwidth "
+        f"{dollars(result['cost_bandwidth'])}",
+    )
+    yield (
+        "load",
+        f"{result['load']:,} = {result['incoming']:,} incoming + "
+        f"{result['outgoing']:,} outgoing; at least {result['load_bound']:,}",
+    )
+    yield (
+        "bounds",
+        f"certified {dollars(result['bound'])} (gap {gap_text(result['gap'])}), "
+        f"the paper's {dollars(result['bound_paper'])} "
+        f"(gap {gap_text(result['gap_paper'])})",
+    )
+    yield "prices", prices(result)
+
+
+def prices(result: Result) -> str:
+    types, sent = result["types"], result["gigabyte_usd"]
+    hours = [dollars(kind["hour_usd"]) for kind in types]
+    if len(types) > 1:
+        labels = map(_type_label, types)
+        hours = [f"{label} {usd}" for label, usd in zip(labels, hours, strict=True)]
+    volume = f"{dollars(sent)} a gigabyte"
+    if result["gigabyte_in_usd"] != sent:
+        volume += f" out and {dollars(result['gigabyte_in_usd'])} in"
+    assumed = " (as the paper has for c3.large, where none were given)"
+    return (
+        f"{', '.join(hours)} an hour, {volume}"
+        f"{assumed if result['prices_assumed'] else ''}"
+    )
+
+
+def left_out(result: Result) -> Iterator[str]:
+    """Topics that no broker can carry."""
+    number = result["left_out"]
+    if number:
+        verb, them = ("is", "it") if number == 1 else ("are", "them")
+        yield (
+            f"{counted(number, 'topic')} {verb} too large for every broker and left "
+            f"out: nobody needs {them}"
+        )
+
+
+def stopped(result: Result) -> Iterator[str]:
+    if result["options"].get("stopped"):
+        yield "the search was stopped by --seconds: another run may end elsewhere"
+
+
+def moves_sentence(result: Result) -> str:
+    """What changes from the plan before."""
+    moves, limit = result["moves"], result["max_moves"]
+    budget = "" if limit is None else f" (budget {limit:,})"
+    verb = "moves" if moves == 1 else "move"
+    before, fresh = result["cost_before"], result["cost_fresh"]
+    change = "" if before is None else f"{dollars(before)} -> "
+    anew = "" if fresh is None else f", from scratch {dollars(fresh)}"
+    return (
+        f"{moves:,} of {counted(result['pairs'], 'pair')} {verb}{budget}, "
+        f"{result['added']:,} added, {result['removed']:,} removed; "
+        f"{counted(result['brokers_added'], 'broker')} added, "
+        f"{result['brokers_removed']:,} removed; "
+        f"cost {change}{dollars(result['cost'])}{anew}"
+    )
+
+
+def comparison(results: Sequence[Result]) -> Table:
+    """Plans beside each other, a row each."""
+    columns = (
+        *("threshold", "type", "brokers", "cost", "a month"),
+        *("certified", "gap", "the paper's", "gap", "load"),
+    )
+    return Table(
+        f"Costs and bounds of a period of {_period(results[0])}",
+        columns,
+        [_row(result) for result in results],
+    )
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    first = (f"{result['threshold']:,}", fleet_label(result))
+    if not is_plan(result):
+        return (*first, "infeasible", *[""] * 7)
+    return (
+        *first,
+        f"{result['brokers']:,}",
+        dollars(result["cost"]),
+        dollars(result["cost_month"]),
+        dollars(result["bound"]),
+        gap_text(result["gap"]),
+        dollars(result["bound_paper"]),
+        gap_text(result["gap_paper"]),
+        f"{result['load']:,}",
+    )
+
+
+def served(result: Result) -> Iterator[str]:
+    """Who gets everything because that is less than the threshold."""
+    modest = result["modest"]
+    if not modest:
+        return
+    less = f"less than {result['threshold']:,}"
+    if result["own_thresholds"]:
+        less = "less than their thresholds"
+    who = f"{counted(modest, 'subscriber')} {'wants' if modest == 1 else 'want'} {less}"
+    if modest == result["subscribers"]:
+        yield f"{'all ' if modest > 1 else ''}{who}: everything is served"
+    elif result["pairs"] == result["pairs_wanted"]:
+        yield f"{who}; everything is served"
+    else:
+        yield f"{who}: {'it gets' if modest == 1 else 'they get'} everything"
+
+
+def _brokers(result: Result) -> str:
+    used = [kind for kind in result["types"] if kind["brokers"]]
+    number = counted(result["brokers"], "broker")
+    if len(used) == 1:
+        of = "of " if _BY_CAPACITY.fullmatch(used[0]["type"]) else ""
+        return f"{number} {of}{_type_label(used[0])}"
+    each = ", ".join(f"{kind['brokers']:,} {_type_label(kind)}" for kind in used)
+    return f"{number} ({each})"
+
+
+def _type_label(kind: Result) -> str:
+    """A type by its name, or by its capacity if that is all there is."""
+    if _BY_CAPACITY.fullmatch(kind["type"]):
+        return f"capacity {kind['capacity']:,}"
+    return str(kind["type"])
+
+
+def _closeness(result: Result) -> str:
+    if result["gap"] == 0:
+        return "which is the best possible"
+    return f"within {gap_text(result['gap']).lstrip('< ')} of the best possible"
+
+
+def gap_text(gap: float | None) -> str:
+    """A gap in percent; below a thousandth of one it is not worth its digits."""
+    if gap is None:
+        return "unknown"
+    return "< 0.001 %" if 0 < gap < 1e-5 else percent(gap)
+
+
+def _period(result: Result) -> str:
+    return duration(result["period_seconds"])
