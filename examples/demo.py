@@ -1,4 +1,4 @@
-"""The main job, end to end, on a small trace: generate, ingest, profile, report.
+"""The main job, end to end, on a small trace: ingest, profile, provision, audit.
 
 Run it with `make demo`. Everything it writes goes to out/.
 """
@@ -13,10 +13,11 @@ import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.pipeline.session import start_session
 
+SMALL = Path(__file__).parent / "small"
 OUT = Path("out")
-STEPS = 3
-SCALE = 0.001
-SEED = 1
+STEPS = 4
+THRESHOLD = 100
+CAPACITY = 27_000  # messages in ten days: nine brokers will do
 
 T = TypeVar("T")
 
@@ -31,36 +32,52 @@ def step(number: int, name: str, work: Callable[[], T], told: Callable[[T], str]
     return result
 
 
+def command(number: int, title: str, *arguments: str) -> None:
+    """Run a command of the program, which speaks for itself."""
+    print(f"{number}/{STEPS} {title}", flush=True)
+    code = run(arguments)
+    if code:
+        sys.exit(code)
+
+
 def main() -> int:
     session = step(0, "Spark", start_session, lambda _: "a local session is up")
     step(
         1,
-        "Generate",
-        lambda: brokerwise.generate(
-            "spotify", scale=SCALE, seed=SEED, out=OUT / "trace", force=True
-        ),
-        lambda trace: f"{trace['pairs']:,} pairs shaped like Spotify's, in out/trace",
-    )
-    step(
-        2,
         "Ingest",
         lambda: brokerwise.ingest(
-            pairs=OUT / "trace" / "pairs",
-            rates=OUT / "trace" / "rates",
+            pairs=SMALL / "pairs.csv.gz",
+            rates=SMALL / "rates.csv",
             out=OUT / "workload",
             force=True,
         ),
         lambda done: (
-            f"{done.header.topics:,} topics, {done.header.subscribers:,} subscribers, "
-            f"{sum(done.rejected.values())} rows rejected, in out/workload"
+            f"{done.header.pairs:,} pairs, {done.header.topics:,} topics, "
+            f"{done.header.subscribers:,} subscribers, "
+            f"{sum(done.rejected.values())} rejected"
         ),
     )
-    print(f"3/{STEPS} Profile", flush=True)
-    code = run(["profile", str(OUT / "workload"), "--report", str(OUT / "report.html")])
+    workload, plan = str(OUT / "workload"), str(OUT / "plan")
+    command(
+        *(2, f"Provision the cheapest fleet for threshold {THRESHOLD}"),
+        *("provision", workload, "--threshold", str(THRESHOLD)),
+        *("--capacity", str(CAPACITY), "--out", plan, "--force"),
+        *("--report", str(OUT / "report.html")),
+    )
+    command(3, "Audit     by an independent recount on Spark", "audit", plan)
+    command(
+        *(4, "Profile   what the workload looks like"),
+        *("profile", workload, "--report", str(OUT / "profile.html")),
+    )
     session.stop()
-    print("  (open it in a browser: it needs no network)")
-    print("Next:   .venv/bin/brokerwise profile out/workload --json")
-    return code
+    print(
+        "\nLook at: out/report.html (the plan) and out/profile.html (the workload);\n"
+        "         open them in a browser, they need no network\n"
+        "Next:    .venv/bin/brokerwise provision out/workload --capacity "
+        f"{CAPACITY} \\\n"
+        "             --threshold 10,100,1000 --out out/plans --report out/plans.html"
+    )
+    return 0
 
 
 if __name__ == "__main__":

@@ -233,6 +233,28 @@ def test_sums_near_the_limit_are_left_to_the_full_audit(
     assert (audit.violations, audit.load) == ((), 2 * rate)
 
 
+def test_rates_near_the_limit_are_left_to_the_full_audit(tmp_path: Path) -> None:
+    """Even if nobody wants those topics."""
+    rates = {"a": 2**61, "b": 2**61, "c": 2**61, "d": 1}
+    workload = Workload.from_pairs(topics=["d"], subscribers=["u"], rates=rates)
+    plan = provisioned(workload, threshold=1, capacity=2**62)
+    folder = saved(plan, workload, tmp_path)
+    assert quick(folder) is None
+    assert full(folder).ok
+
+
+def test_a_file_too_many_is_not_clean(plan_folder: Path) -> None:
+    """Nobody wants what is in it, and no digest tells of it."""
+    header = json.loads((plan_folder / "plan.json").read_text())
+    first = plan_folder / "placement" / header["files"]["placement"][0]
+    stray = {"subscriber": [8], "topics": [[0]], "brokers": [[0]]}
+    table = pa.table(stray, schema=pq.read_schema(first))
+    pq.write_table(table, first.with_name("stray.parquet"))
+    header["files"]["placement"].append("stray.parquet")
+    (plan_folder / "plan.json").write_text(json.dumps(header))
+    assert quick(plan_folder) is None
+
+
 def test_runs_in_any_order_are_clean(plan_folder: Path) -> None:
     forged(plan_folder, lambda plan: plan.assignment.reverse(), mend_digests=True)
     assert clean(plan_folder)
@@ -270,14 +292,14 @@ def test_a_workload_whose_lists_do_not_ascend_is_not_clean(plan_folder: Path) ->
     workload = Place(str(plan_folder.parent / "workload"))
     path = plan_folder.parent / "workload/interests/part-00000.parquet"
     table = pq.read_table(path)
-    lists = [[*row, row[-1]] for row in table["topics"].to_pylist()]
+    lists = [[*row, 4, 4] for row in table["topics"].to_pylist()]  # of rate 0
     column = pa.array(lists, table["topics"].type)
     pq.write_table(table.set_column(1, "topics", column), path)
     header = read_header(workload)
     digests = part_digests(workload, "part-00000.parquet")
     changed = replace(
         header,
-        pairs=header.pairs + len(lists),
+        pairs=header.pairs + 2 * len(lists),
         digests={**header.digests, "interests": table_digest(digests.interests)},
         digest="",
     )

@@ -1,5 +1,7 @@
 """Least sums and cheapest covers, where numbers are many or large."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -130,6 +132,31 @@ def test_covers_cost_the_least_or_are_bounded_from_both_sides(
             assert best * (1 - 1e-12) <= cost
             assert not proven or np.isclose(best, cost, rtol=1e-12)
             assert proven == covering.few_enough(size, target)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    size=st.integers(20, 90),
+    dearest=st.sampled_from([1, 3, 1_000]),
+    share=shares,
+)
+def test_of_many_the_cheapest_per_unit_are_taken_and_the_last_in_part(
+    seed: int, size: int, dearest: int, share: float
+) -> None:
+    """Trimming, pivots and ties included, compiled and interpreted."""
+    values = np.array(numbers(seed, size, 1_000))
+    factors = np.random.default_rng(seed).integers(1, dearest + 1, size)
+    costs = (values * factors).astype(np.float64)
+    target = max(1, int(share * values.sum()))
+    order = np.lexsort([np.arange(size), costs / values])
+    before = np.concatenate([[0], np.cumsum(values[order])])[:-1]
+    parts = np.clip((target - before) / values[order], 0, 1)
+    for context in (nullcontext(), interpreted(covering)):
+        scales, picked = laid_out(values, costs), np.ones(size, np.bool_)
+        with context:
+            cost = covering.fractional_cost(size, target, picked, scales)
+        assert np.isclose(cost, parts @ costs[order], rtol=1e-12)
+        assert sorted(np.flatnonzero(picked)) == sorted(order[parts > 0])
 
 
 def laid_out(values: Int64s, costs: Float64s) -> Scales:

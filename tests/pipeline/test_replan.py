@@ -1,9 +1,12 @@
 """Re-planning of workload directories, judged by names and without our kernels."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +21,7 @@ from brokerwise.model.workload import Workload
 from brokerwise.pipeline.provision.engines import Engine, MemoryEngine, SparkEngine
 from brokerwise.pipeline.provision.job import Target, provision_directory
 from brokerwise.pipeline.provision.replan import Replanned, replan_directory
+from brokerwise.planners.provision import replan as planner
 from brokerwise.planners.provision.options import SELECTIONS, Options
 from brokerwise.storage import subscribers as parts
 from brokerwise.storage.place import Place
@@ -235,7 +239,8 @@ def test_a_grown_topic_sheds_and_a_broker_is_opened(tmp_path: Path) -> None:
     assert made.plan.options["brokers_from"] == [0, -1]
     refused = scene.replan(grown, 0, name="third")
     assert refused.header is None
-    assert "with 0 moves; 1 are enough" in refused.plan.reason
+    assert "than the 0 that are allowed: 1 in the calmest way" in refused.plan.reason
+    assert refused.plan.reason.endswith("It works with --max-moves 1.")
     assert refused.plan.status is Status.INFEASIBLE
 
 
@@ -324,6 +329,40 @@ def test_the_workload_of_the_former_plan_is_needed(tmp_path: Path, harm: str) ->
     assert not (tmp_path / "second").exists()
 
 
+def test_a_fleet_that_is_too_small_is_infeasible(tmp_path: Path) -> None:
+    pairs = {("t", f"v{i}") for i in range(5)}
+    scene = Scene(tmp_path, workload_of(pairs, {"t": 10}), 1000, fleet(60, count=1))
+    more = workload_of(pairs | {("t", "w")}, {"t": 10})
+    made = scene.replan(more, None)
+    assert made.header is None and made.cost_fresh is None
+    assert "all brokers together have 60" in made.plan.reason
+
+
+def test_only_a_plan_of_this_kind_can_be_gone_on_from(tmp_path: Path) -> None:
+    workload = workload_of({("t", "v")}, {"t": 10})
+    scene = Scene(tmp_path, workload, 1000, fleet(100))
+    header = tmp_path / "first" / "plan.json"
+    text = header.read_text()
+    header.write_text(text.replace('"kind": "provision"', '"kind": "fill"'))
+    with pytest.raises(InputError, match="kind fill"):
+        scene.replan(workload, 0)
+
+
+def test_a_former_plan_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    pairs = {(f"t{t}", f"v{t}{i}") for t in range(2) for i in range(10)}
+    workload = workload_of(pairs, {"t0": 10, "t1": 10})
+    scene = Scene(tmp_path, workload, 1000, fleet(110))
+    file = tmp_path / "first" / "assignment.parquet"
+    runs = pq.read_table(file).to_pydict()
+    assert sorted(runs["broker"]) == [0, 1]
+    runs["broker"].reverse()
+    schema = pq.read_schema(file)
+    pq.write_table(pa.table(runs, schema=schema), file)
+    with pytest.raises(InputError, match="other brokers than the assignment says"):
+        scene.replan(workload, 0)
+    assert not (tmp_path / "second").exists()
+
+
 def test_a_negative_limit_of_moves_is_refused(tmp_path: Path) -> None:
     workload = workload_of({("t", "v")}, {"t": 10})
     scene = Scene(tmp_path, workload, 1000, fleet(100))
@@ -372,19 +411,28 @@ def later(workload: Workload, seed: int) -> Workload:
     )
 
 
+@pytest.mark.parametrize("own_thresholds", [False, True], ids=["common", "own"])
 def test_both_engines_go_on_with_the_same_plan(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    own_thresholds: bool,
 ) -> None:
     monkeypatch.setattr(parts, "PAIRS_PER_PART", 50_000)
     workload = crowd(5, people=2 * BLOCK + 5_000, topics=300, most=3)
     now, options, big = later(workload, 6), Options(rounds=1), fleet(500_000)
+    if own_thresholds:
+        own = np.random.default_rng(7).integers(-1, 60, now.subscribers)
+        now = replace(now, thresholds=own)
     scene = Scene(tmp_path, workload, 30, big, options)
     assert np.bincount(scene.plan.placement.topic).max() > 1
     changed = Place(str(tmp_path / "now"))
     assert len(write_workload(now, changed).files["interests"]) == 3
     engines: tuple[Engine, ...] = (MemoryEngine(changed), SparkEngine(spark, changed))
     before = places(scene.plan, workload)
-    for limit in (None, 30_000):
+    for limit in (30_000, None):
+        if limit is None:  # the least difference in cost makes a new choice win
+            monkeypatch.setattr(planner, "EQUAL", 0.0)
         memory, spark_ = (
             replan_directory(
                 engine,
@@ -399,6 +447,10 @@ def test_both_engines_go_on_with_the_same_plan(
         assert memory.header.digest == spark_.header.digest
         assert memory.header.figures == spark_.header.figures
         assert memory.header.options == spark_.header.options
-        assert limit is None or memory.moves <= limit
+        assert memory.cost_fresh is not None
+        if limit is None:
+            assert memory.plan.cost <= memory.cost_fresh
+        else:
+            assert memory.moves <= limit
         whole = read_plan(Place(str(tmp_path / f"{limit}-1")))
         check_counts(spark_, before, places(whole, now))

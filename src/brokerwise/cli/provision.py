@@ -262,7 +262,11 @@ class _Job:
         return self.request.report is not None and header.pairs <= STEPS_AT_MOST
 
     def _result(self, made: _Made, header: "WorkloadHeader") -> dict[str, Any]:
-        from brokerwise.cli.provision_result import budget_result, plan_result
+        from brokerwise.cli.provision_result import (
+            budget_result,
+            naive_result,
+            plan_result,
+        )
         from brokerwise.pipeline.provision.blocks import has_thresholds
         from brokerwise.storage.place import Place
 
@@ -275,6 +279,7 @@ class _Job:
             "own_thresholds": has_thresholds(Place(self.request.workload), parts),
             "prices_assumed": self.request.fleet.assumes_prices,
             **budget_result(made.plan, self.request.budget),
+            **naive_result(made.steps),
             **made.moves,
         }
         return plan_result(made.plan, made.header, made.target.out, facts)

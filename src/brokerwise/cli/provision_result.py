@@ -61,6 +61,13 @@ def budget_result(plan: "Plan", budget: float | None) -> dict[str, Any]:
     return {"budget": budget, "affordable": affordable(plan, budget).value}
 
 
+def naive_result(steps: "Sequence[Step]") -> dict[str, Any]:
+    """What the naive plan comes to; nothing if the steps were not planned."""
+    if not steps or steps[0].cost is None:
+        return {}
+    return {"naive": {"brokers": steps[0].brokers, "cost": steps[0].cost}}
+
+
 def moves_result(replanned: "Replanned", max_moves: int | None) -> dict[str, Any]:
     """What changed from the plan before."""
     keys = ("moves", "added", "removed", "kept", "brokers_added", "brokers_removed")

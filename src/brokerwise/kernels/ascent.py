@@ -147,8 +147,8 @@ def ascend_lists(
     lists = block.lists
     total = 0.0
     for i in range(len(block.needs)):
-        need = block.needs[i]
         begin, end = carried_part(block, i, low, high)
+        need = block.needs[i]
         if least[i] < 0:
             _, least[i] = exact_for_one(
                 lists, begin, end, need, rates, steps, found, 0, desk
@@ -161,13 +161,16 @@ def ascend_lists(
         )
         total += cost_at_least(costs, end - begin, least[i], desk, scales)
         for k in range(begin, end):
-            topic = lists[k]
-            if kind[topic] == SHARED:
+            if kind[lists[k]] == SHARED:
                 factor = raising if desk.picked[k - begin] else lowering
-                share = min(max(shares[k] * factor, 1.0), float(MOST_SHARE))
-                shares[k] = np.uint32(share)
-                sums[topic] += np.int64(share)
+                shares[k] = share_within_limits(shares[k] * factor)
+                sums[lists[k]] += shares[k]
     return total
+
+
+@leaf
+def share_within_limits(share: float) -> np.uint32:
+    return np.uint32(min(max(share, 1.0), float(MOST_SHARE)))
 
 
 @leaf

@@ -23,6 +23,8 @@ MOST_CELLS = 1 << 12
 MOST_TRIED = 9
 # A subset takes as long as so many cells.
 _SUBSET_CELLS = 3
+# Candidates that are worth trimming before they are sorted.
+_MANY = 24
 # Of those tried, so many are from before the point where the target is reached.
 _BEFORE = 4
 
@@ -149,8 +151,12 @@ def add_cells(known: Float64s, smaller: Float64s, new: Float64s, cost: float) ->
 
 @leaf
 def pick_by_ratio(count: int, target: int, picked: Bools, scales: Scales) -> float:
-    """Take the cheapest per unit until the target is reached, then try all subsets of
-    those around the last one, and leave out what is not needed in the end."""
+    """Try those that cost least per unit: all, if that leaves few enough, else take
+    them until the target is reached, try all subsets of those around the last one, and
+    leave out what is not needed in the end."""
+    count = trim_by_ratio(count, 2 * target, picked, scales)
+    if few_enough(count, target):
+        return least_cost(count, target, picked, scales)
     sort_by_ratio(count, scales)
     values, costs, places = scales.values, scales.costs, scales.places
     last, reached = 0, values[0]
@@ -160,11 +166,10 @@ def pick_by_ratio(count: int, target: int, picked: Bools, scales: Scales) -> flo
     begin = max(0, last - _BEFORE)
     end = min(count, begin + MOST_TRIED)
     left, cost = target, 0.0
-    for i in range(count):
-        picked[places[i]] = i < begin
-        if i < begin:
-            left -= values[i]
-            cost += costs[i]
+    for i in range(begin):
+        picked[places[i]] = True
+        left -= values[i]
+        cost += costs[i]
     cost += try_subsets(begin, end, left, picked, scales)
     for i in range(begin, end):
         if picked[places[i]]:
@@ -181,20 +186,21 @@ def pick_by_ratio(count: int, target: int, picked: Bools, scales: Scales) -> flo
 def fractional_cost(count: int, target: int, picked: Bools, scales: Scales) -> float:
     """The cost if the last of the cheapest per unit could be had in part: no choice
     costs less. Picks all that have a part in it."""
+    count = trim_by_ratio(count, target, picked, scales)
     sort_by_ratio(count, scales)
     cost = 0.0
     for i in range(count):
-        picked[scales.places[i]] = target > 0
-        if target > 0:
-            part = min(1.0, target / scales.values[i])
-            cost += part * scales.costs[i]
-            target -= scales.values[i]
+        if target <= 0:
+            break
+        picked[scales.places[i]] = True
+        cost += scales.costs[i] * min(1.0, target / scales.values[i])
+        target -= scales.values[i]
     return cost
 
 
 @leaf
 def sort_by_ratio(count: int, scales: Scales) -> None:
-    """Candidates by cost per unit, of equal ones the larger first.
+    """Candidates by cost per unit, of equal ones by place.
 
     Shell's sort: in place, and quick for the dozens that there usually are.
     """
@@ -206,12 +212,57 @@ def sort_by_ratio(count: int, scales: Scales) -> None:
         for i in range(gap, count):
             value, cost, place = values[i], costs[i], places[i]
             k = i - gap
-            while k >= 0 and (
-                costs[k] * value > cost * values[k]
-                or (costs[k] * value == cost * values[k] and places[k] > place)
-            ):
+            while k >= 0 and comes_after(k, value, cost, place, scales):
                 values[k + gap], costs[k + gap] = values[k], costs[k]
                 places[k + gap] = places[k]
                 k -= gap
             values[k + gap], costs[k + gap], places[k + gap] = value, cost, place
         gap //= 3
+
+
+@leaf
+def comes_after(i: int, value: int, cost: float, place: int, scales: Scales) -> bool:
+    """Whether candidate i costs more per unit, or as much and is at a later place."""
+    one, other = scales.costs[i] * value, cost * scales.values[i]
+    return bool(one > other or (one == other and scales.places[i] > place))
+
+
+@leaf
+def trim_by_ratio(count: int, enough: int, picked: Bools, scales: Scales) -> int:
+    """Of many candidates keep those that cost least per unit and are enough together.
+
+    Returns how many: they are the first then, in no order, and none is picked.
+    O(candidates) as a rule: those behind a middle one are dropped while the others
+    are enough without them.
+    """
+    values, costs, places = scales.values, scales.costs, scales.places
+    for i in range(count):
+        picked[places[i]] = False
+    while count > _MANY:
+        pivot = middle_of(0, count >> 1, count - 1, scales)
+        value, cost, place = values[pivot], costs[pivot], places[pivot]
+        kept, total = 0, 0
+        for k in range(count):
+            if not comes_after(k, value, cost, place, scales):
+                total += values[k]
+                values[k], values[kept] = values[kept], values[k]
+                costs[k], costs[kept] = costs[kept], costs[k]
+                places[k], places[kept] = places[kept], places[k]
+                kept += 1
+        if total < enough:
+            break
+        count = kept
+    return count
+
+
+@leaf
+def middle_of(one: int, two: int, three: int, scales: Scales) -> int:
+    """The candidate of three that is neither first nor last by cost per unit."""
+    values, costs, places = scales.values, scales.costs, scales.places
+    if comes_after(one, values[two], costs[two], places[two], scales):
+        one, two = two, one
+    if not comes_after(two, values[three], costs[three], places[three], scales):
+        return two
+    if comes_after(one, values[three], costs[three], places[three], scales):
+        return one
+    return three

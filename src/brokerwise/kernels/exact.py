@@ -52,30 +52,23 @@ def exact_for_one(
     """Write to `found[start:]` topics of [begin, end) with the least total rate that
     meets `need`, all of them if none does.
 
-    Returns where they end and the least total that is proven: the one found, but for
-    subscribers whose sums are too many to try, where it may be less. Where greedy
-    meets the need exactly nothing else is tried.
+    Returns where they end and the least total that is proven: the one found, or less
+    if the sums are too many to try. What greedy meets exactly is not tried further.
     """
     at, rest, passed_begin, passed_end = take_fitting(
         lists, begin, end, need, rates, steps, found, start
     )
     if rest <= 0 or passed_begin == passed_end:
         return at, need - rest
+    extra = lists[first_of_smallest(lists, passed_begin, passed_end, rates)]
     small = first_within(lists, begin, end, need - 1, rates, steps)
     lone, lone_rate = -1, NOTHING
     if small > begin:
         lone = lists[first_of_smallest(lists, begin, small, rates)]
         lone_rate = rates[lone]
-    if passed_end <= small:
-        # All that are smaller than the need were taken, and are not enough.
-        found[start] = lone
-        return start + 1, lone_rate
-    extra = lists[first_of_smallest(lists, passed_begin, passed_end, rates)]
-    for k in range(small, end):
-        desk.rates[k - small] = rates[lists[k]]
-    least, proven = least_reaching(
-        desk.rates, end - small, need, desk.picked, desk.board
-    )
+    least = proven = NOTHING
+    if passed_end > small:  # else all that are smaller were taken, and are not enough
+        least, proven = least_of_part(lists, small, end, need, rates, desk)
     greedy = need - rest + rates[extra]
     if lone_rate <= min(least, greedy):
         found[start] = lone
@@ -85,6 +78,16 @@ def exact_for_one(
     else:
         at = write_picked(lists, small, end, desk.picked, found, start)
     return at, min(proven, lone_rate)
+
+
+@leaf
+def least_of_part(
+    lists: Int32s, begin: int, end: int, need: int, rates: Int64s, desk: Desk
+) -> tuple[int, int]:
+    """Pick of [begin, end), all below the need, the least that meets it."""
+    for k in range(begin, end):
+        desk.rates[k - begin] = rates[lists[k]]
+    return least_reaching(desk.rates, end - begin, need, desk.picked, desk.board)
 
 
 @leaf

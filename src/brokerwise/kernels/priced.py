@@ -92,16 +92,14 @@ def priced_for_one(
     desk: Desk,
     scales: Scales,
 ) -> int:
-    """Write to `found[at:]` topics of [begin, end) that meet `need` at a small price.
-
-    It is the least wherever a subscriber's sums are few enough to try, and never
-    above the price of the exact selection. Returns where they end. `found` has room
-    for two selections.
+    """Write to `found[at:]` topics of [begin, end) that meet `need` at a small price:
+    the least wherever sums are few enough to try, never above the exact selection's.
+    Returns where they end; `found` has room for two selections.
     """
     others, left = needed_part(lists, begin, end, need, rates)
     for k in range(begin, others):
-        found[at] = lists[k]
-        at += 1
+        found[at + k - begin] = lists[k]
+    at += others - begin
     if left <= 0 or others == end:
         return at
     small = first_within(lists, others, end, left - 1, rates, steps)
@@ -110,14 +108,13 @@ def priced_for_one(
     count = list_cheaper(
         lists, small, end, left, limit, rates, prices, desk.picked, scales
     )
-    cost, proven = limit, True
+    cost, proven, done = limit, True, at + 1
     if count:
         cost, proven = cheapest_together(count, left, desk.picked, scales)
     if cost < limit:
         done = write_picked(lists, small, end, desk.picked, found, at)
     else:
         found[at], cost = lists[lone], limit
-        done = at + 1
     if proven:
         return done
     last, _ = exact_for_one(lists, others, end, left, rates, steps, found, done, desk)

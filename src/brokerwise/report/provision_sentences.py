@@ -94,6 +94,14 @@ def number_lines(result: Result) -> Iterator[tuple[str, str]]:
         f"(gap {gap_text(result['gap_paper'])})",
     )
     yield "prices", prices(result)
+    naive = result.get("naive")
+    if naive and naive["cost"]:
+        saved = percent(1 - result["cost"] / naive["cost"])
+        yield (
+            "naive",
+            f"{counted(naive['brokers'], 'broker')}, {dollars(naive['cost'])}: "
+            f"you save {saved}",
+        )
 
 
 def prices(result: Result) -> str:

@@ -3,7 +3,8 @@ two; block by block, in this process or in tasks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from brokerwise.kernels.keeping import Kept, Tally, keep_block, narrowed
 from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.arrays import INT64_MAX, Int32s, Int64s
 from brokerwise.model.errors import InputError
+from brokerwise.model.interests import Interests
 from brokerwise.pipeline.provision.blocks import Source, Wanting
 from brokerwise.pipeline.provision.former import (
     At,
@@ -20,6 +22,10 @@ from brokerwise.pipeline.provision.former import (
     read_names,
 )
 from brokerwise.storage.place import Place
+from brokerwise.storage.scratch import Scratch
+
+if TYPE_CHECKING:
+    from brokerwise.pipeline.provision.scan import Group, SparkScan
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -29,6 +35,13 @@ class Shared(Protocol[T_co]):
 
     @property
     def value(self) -> T_co: ...
+
+
+@dataclass(frozen=True)
+class Own(Generic[T_co]):
+    """What is used in this process only."""
+
+    value: T_co
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,3 +155,51 @@ def changes(
         both = int(np.count_nonzero(served))
         total += Changes(same, both - same, len(was) - both)
     return total
+
+
+def served(source: Keeping, parts: Sequence[str]) -> Interests:
+    """All that is served, in this process."""
+    lengths, topics = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
+    for name in parts:
+        for block in source.blocks(name):
+            lengths.append(np.diff(block.offsets))
+            topics.append(block.topics)
+    return Interests(np.cumsum(np.concatenate(lengths)), np.concatenate(topics))
+
+
+def tallied_in_tasks(
+    scan: "SparkScan", source: Keeping, runs: Shared[Runs], topics: int
+) -> tuple[Tally, Tally]:
+    """Tallies by topic go through files, as they may be large."""
+    held, fresh = (Tally.empty(topics, len(runs.value.broker)) for _ in range(2))
+    task = partial(_tally_group, source, runs, scan.scratch)
+    for names in scan.in_groups(task):
+        for tally, name in zip((held, fresh), names, strict=True):
+            rows = scan.scratch.read(name).astype(np.int64)
+            tally.add(_unfolded(rows, topics))
+    return held, fresh
+
+
+def _tally_group(
+    source: Keeping, runs: Shared[Runs], scratch: Scratch, group: "Group"
+) -> tuple[str, str]:
+    from brokerwise.pipeline.attempts import attempt_name
+
+    def left(tally: Tally, ending: str) -> str:
+        name = attempt_name(scratch.run, group.number, ending)
+        scratch.write(name, np.concatenate(list(_rows(tally))))
+        return name
+
+    held, fresh = tallied(source, runs, [name for _, name in group.parts])
+    return left(held, ".held.npy"), left(fresh, ".fresh.npy")
+
+
+def _rows(tally: Tally) -> Iterator[Int64s]:
+    yield from (tally.counts, tally.leading, tally.last, tally.size, tally.kept)
+
+
+def _unfolded(rows: Int64s, topics: int) -> Tally:
+    by_topic, by_run = rows[: 3 * topics], rows[3 * topics :]
+    counts, leading, last = by_topic.reshape(3, topics)
+    size, kept = by_run.reshape(2, -1)
+    return Tally(counts, size, kept, leading, last)

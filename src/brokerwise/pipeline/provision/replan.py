@@ -1,32 +1,39 @@
 """From a plan and the workload as it is now to the plan to go on with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from brokerwise.audit.case import staged_case
 from brokerwise.kernels.keeping import Tally
 from brokerwise.kernels.selection import Rule
-from brokerwise.model.arrays import Int64s
 from brokerwise.model.interests import Interests
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.provision.blocks import has_thresholds
 from brokerwise.pipeline.provision.engines import Engine
-from brokerwise.pipeline.provision.former import blocks_of, open_former
+from brokerwise.pipeline.provision.former import (
+    FormerPlan,
+    blocks_of,
+    open_former,
+)
 from brokerwise.pipeline.provision.job import RefusedPlanError, Target
 from brokerwise.pipeline.provision.keeping import (
     Changes,
     Keeping,
+    Own,
     Rules,
     Runs,
+    Shared,
     changes,
+    served,
     tallied,
+    tallied_in_tasks,
 )
 from brokerwise.planners.provision.bound import certified_bound, paper_bound
 from brokerwise.planners.provision.choice import Choice
@@ -41,9 +48,6 @@ from brokerwise.planners.provision.solve import Provisioning
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import HEADER, PlanHeader
-
-if TYPE_CHECKING:
-    from brokerwise.pipeline.provision.scan import Group, SparkScan
 
 # Blocks of subscribers that a task compares.
 COMPARED = 16
@@ -126,13 +130,6 @@ def _timed(made: Replanned, header: PlanHeader, progress: Progress) -> Replanned
     )
 
 
-@dataclass(frozen=True)
-class _Own:
-    """What is used in this process only."""
-
-    value: Any
-
-
 @dataclass(frozen=True, eq=False)
 class _Selected:
     """A selection that was made already, where a scan would make it."""
@@ -153,7 +150,7 @@ class _Job:
     runs: Former
     max_moves: int | None
 
-    def make(self, output: Output, fresh: Draft, former: Any) -> Replanned:
+    def make(self, output: Output, fresh: Draft, former: FormerPlan) -> Replanned:
         """Decide, write and audit; the plan does not appear yet."""
         if fresh.survey.unreachable:
             return self._infeasible(fresh, fresh.reason)
@@ -237,7 +234,7 @@ class _Job:
         rule, counts = Rule("greedy"), proposal.served.tally.counts
         draft = replace(draft, choice=Choice(rule, counts))
         if isinstance(self.scan, MemoryScan):
-            return _Selected(_joined(source, self._parts)), draft
+            return _Selected(served(source, self._parts)), draft
         narrow = copy(self.scan)
         narrow.source = source
         if not np.array_equal(narrow.count(draft.topics, rule), counts):
@@ -289,9 +286,9 @@ class _Job:
             load = fresh.bound.load if fresh.bound is not None else 0
             return fresh.reason or no_packing(load, fresh.fleet)
         return (
-            f"no way was found to keep within capacities with {self.max_moves:,} "
-            f"moves; {fewest:,} are enough\n"
-            f"Allow them with --max-moves {fewest}."
+            f"to keep within capacities takes more moves than the {self.max_moves:,} "
+            f"that are allowed: {fewest:,} in the calmest way that was found\n"
+            f"It works with --max-moves {fewest}."
         )
 
     def _tallies(self, source: Keeping, topics: int) -> tuple[Tally, Tally]:
@@ -299,13 +296,13 @@ class _Job:
         if isinstance(self.scan, MemoryScan):
             both = tallied(source, runs, self._parts)
         else:
-            both = _tallied_in_tasks(self.scan, source, runs, topics)
+            both = tallied_in_tasks(self.scan, source, runs, topics)
         for tally in both:
             tally.settle(runs.value.starts)
         return both
 
     def _changes(
-        self, rules: Any, root: Place, header: PlanHeader, proposal: Proposal
+        self, rules: Shared[Rules], root: Place, header: PlanHeader, proposal: Proposal
     ) -> Changes:
         workload = self.engine.workload.absolute()
         blocks = blocks_of(workload, self.engine.header, root, header)
@@ -325,7 +322,7 @@ class _Job:
         if not audit.ok:
             raise RefusedPlanError(audit)
 
-    def _source(self, rules: Any) -> Keeping:
+    def _source(self, rules: Shared[Rules]) -> Keeping:
         place, header = self.engine.workload.absolute(), self.engine.header
         return Keeping(
             place,
@@ -337,7 +334,7 @@ class _Job:
 
     def _share(self, value: Any) -> Any:
         if isinstance(self.scan, MemoryScan):
-            return _Own(value)
+            return Own(value)
         return self.scan.share(value)
 
     @property
@@ -347,51 +344,3 @@ class _Job:
 
 def _cost(draft: Draft) -> float | None:
     return None if draft.packing is None else draft.plan(None).objective
-
-
-def _joined(source: Keeping, parts: Sequence[str]) -> Interests:
-    """All that is served, in this process."""
-    lengths, topics = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
-    for name in parts:
-        for block in source.blocks(name):
-            lengths.append(np.diff(block.offsets))
-            topics.append(block.topics)
-    return Interests(np.cumsum(np.concatenate(lengths)), np.concatenate(topics))
-
-
-def _tallied_in_tasks(
-    scan: "SparkScan", source: Keeping, runs: Any, topics: int
-) -> tuple[Tally, Tally]:
-    """Tallies by topic go through files, as they may be large."""
-    held, fresh = (Tally.empty(topics, len(runs.value.broker)) for _ in range(2))
-    task = partial(_tally_group, source, runs, scan.scratch)
-    for names in scan.in_groups(task):
-        for tally, name in zip((held, fresh), names, strict=True):
-            rows = scan.scratch.read(name).astype(np.int64)
-            tally.add(_unfolded(rows, topics))
-    return held, fresh
-
-
-def _tally_group(
-    source: Keeping, runs: Any, scratch: Any, group: "Group"
-) -> tuple[str, str]:
-    from brokerwise.pipeline.attempts import attempt_name
-
-    def left(tally: Tally, ending: str) -> str:
-        name = attempt_name(scratch.run, group.number, ending)
-        scratch.write(name, np.concatenate(list(_rows(tally))))
-        return name
-
-    held, fresh = tallied(source, runs, [name for _, name in group.parts])
-    return left(held, ".held.npy"), left(fresh, ".fresh.npy")
-
-
-def _rows(tally: Tally) -> Iterator[Int64s]:
-    yield from (tally.counts, tally.leading, tally.last, tally.size, tally.kept)
-
-
-def _unfolded(rows: Int64s, topics: int) -> Tally:
-    by_topic, by_run = rows[: 3 * topics], rows[3 * topics :]
-    counts, leading, last = by_topic.reshape(3, topics)
-    size, kept = by_run.reshape(2, -1)
-    return Tally(counts, size, kept, leading, last)
