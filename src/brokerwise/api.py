@@ -256,11 +256,11 @@ def provision(
     are on disk only. An infeasible problem is an answer: see the plan's `status` and
     `reason`.
     """
-    from brokerwise.pipeline.deadline import Deadline
+    from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.provision.engines import IN_MEMORY
     from brokerwise.planners.provision.options import Options
 
-    options = Options(selection, packing, rounds, seed, Deadline(seconds))
+    options = Options(selection, packing, rounds, seed, deadline(seconds))
     if isinstance(workload, Workload):
         plan = _provisioned(workload, None, fleet, threshold, options)
     else:

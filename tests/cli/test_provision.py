@@ -109,7 +109,7 @@ def test_a_sentence_then_the_numbers(
     assert lines[-2].startswith("  shared+tight, ")
     assert lines[-1] == "Plan: out/plan"
     stages = [line.split()[0] for line in err.splitlines()]
-    assert stages == ["read", "select", "pack", "bound", "place", "audit"]
+    assert stages == ["read", "select", "bound", "pack", "place", "audit"]
     assert brokerwise.audit("out/plan") == []
 
 

@@ -14,7 +14,12 @@ from tests.kernels.interpreted import interpreted
 from tests.kernels.subscribers import Case, cases, selected, surveyed
 
 from brokerwise.kernels import ascent, blocks, covering, exact, greedy, subset_sums
-from brokerwise.kernels.ascent import MOST_SHARE, receptions, weights_of
+from brokerwise.kernels.ascent import (
+    MOST_SHARE,
+    SETTLED,
+    receptions,
+    weights_of,
+)
 from brokerwise.kernels.selection import (
     CROWDED,
     EVEN_SHARE,
@@ -134,8 +139,9 @@ def test_sums_are_those_of_the_new_shares_of_shared_topics(
         expected = np.zeros(len(kind), np.int64)
         np.add.at(expected, lists[shared], rounds.shares[shared])
         assert rounds.sums.tolist() == expected.tolist()
-        assert rounds.shares[~shared].tolist() == before[~shared].tolist()
-        assert 1 <= rounds.shares.min(initial=1) <= MOST_SHARE
+        unshared = rounds.shares[~shared]
+        assert ((unshared == before[~shared]) | (unshared == 0)).all()
+        assert rounds.shares.max(initial=1) <= MOST_SHARE
 
 
 @given(tiny())
@@ -146,9 +152,27 @@ def test_least_is_what_the_exact_selection_delivers(
     rounds = Ascent(case, capacity)
     rounds.round()
     lists, _ = selected(case, Rule("exact"))
-    assert rounds.least.tolist() == [case.rate(chosen) for chosen in lists]
-    rounds.least[:] = 0  # known from now on, so not found again
-    assert rounds.round() == 0
+    delivered = [case.rate(chosen) for chosen in lists]
+    least = np.where(rounds.least < 0, SETTLED - rounds.least, rounds.least)
+    assert least.tolist() == delivered
+    settled = int(least[rounds.least < 0].sum())
+    rounds.least[rounds.least >= 0] = 0  # known from now on, so not found again
+    assert rounds.round() == settled
+
+
+@given(tiny())
+def test_a_settled_subscriber_gives_up_its_shares_and_could_not_cost_more(
+    problem: tuple[Case, int],
+) -> None:
+    case, capacity = problem
+    rounds = Ascent(case, capacity)
+    rounds.round()
+    offsets, _ = case.block()
+    weights = weights_of(case.topics, rounds.survey, capacity, rounds.sums, 1)
+    lists, _ = selected(case, Rule("exact"))
+    for i in np.flatnonzero(rounds.least < 0):
+        assert rounds.shares[offsets[i] : offsets[i + 1]].max(initial=0) == 0
+        assert all(weights.kind[topic] == FORCED for topic in lists[i])
 
 
 def test_a_topic_that_everyone_could_do_without_is_still_paid_for_once() -> None:

@@ -16,7 +16,6 @@ from brokerwise.cli.provision_request import (
     parse_thresholds,
 )
 from brokerwise.cli.provision_text import provision_text
-from brokerwise.pipeline.deadline import Deadline
 
 if TYPE_CHECKING:
     from brokerwise.model.plan import Plan
@@ -111,7 +110,9 @@ def provision(
     Example:
       brokerwise provision out/workload --threshold 100 --broker c3.large
     """
-    deadline = Deadline(seconds)
+    from brokerwise.pipeline.deadline import deadline
+
+    stop = deadline(seconds)
     progress = LiveProgress()
     settings = parse_conf(conf)
     request = Request(
@@ -136,7 +137,7 @@ def provision(
     )
     from brokerwise.planners.provision.options import Options
 
-    options = Options(selection, packing, rounds, seed, deadline)
+    options = Options(selection, packing, rounds, seed, stop)
     job = _Job(request, options, master, settings, progress)
     result = job.run(command_line(context))
     if json:

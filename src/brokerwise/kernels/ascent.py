@@ -34,6 +34,9 @@ from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s, read_only
 Shares = npt.NDArray[np.uint32]
 
 MOST_SHARE = 2**31 - 1
+# What `least` says of a subscriber: nothing yet, or (below) that it is settled.
+UNKNOWN = -1
+SETTLED = -2
 # Of the factor between a share that is raised and one that is lowered, in bits: how
 # many there are in the first round, what becomes of them from round to round, and the
 # part that goes into raising. All rounds together take a share from EVEN_SHARE to
@@ -104,7 +107,10 @@ def ascend_block(
 
     `least` (what each subscriber must at least be sent) is filled in where it is -1.
     `shares` (aligned with `lists`) are raised where chosen and lowered elsewhere, in
-    place, and added to `sums` by topic. The cost of a subscriber is exact if its sums
+    place, and added to `sums` by topic. A subscriber that can be sent the least
+    without any charge costs just that, whatever it is charged for other topics: it is
+    settled, gives up its shares, and is passed over from then on, with SETTLED - least
+    in `least`. The cost of a subscriber is exact if its sums
     are few enough to try; else it is that of having the last topic in part. The
     total is off by rounding, by far less than one part in 10^9.
     """
@@ -147,10 +153,14 @@ def ascend_lists(
     lists = block.lists
     total = 0.0
     for i in range(len(block.needs)):
+        if least[i] < UNKNOWN:
+            total += SETTLED - least[i]
+            continue
         begin, end = carried_part(block, i, low, high)
         need = block.needs[i]
-        if least[i] < 0:
-            _, least[i] = exact_for_one(
+        size = 0
+        if least[i] == UNKNOWN:
+            size, least[i] = exact_for_one(
                 lists, begin, end, need, rates, steps, found, 0, desk
             )
         left_out = 0
@@ -159,6 +169,12 @@ def ascend_lists(
         charge(
             lists, begin, end, need, left_out, rates, unit, kind, shares, desk, costs
         )
+        if size and cost_of(lists, begin, end, found, size, costs) == least[i]:
+            total += least[i]
+            least[i] = SETTLED - least[i]
+            for k in range(begin, end):
+                shares[k] = 0
+            continue
         total += cost_at_least(costs, end - begin, least[i], desk, scales)
         for k in range(begin, end):
             if kind[lists[k]] == SHARED:
@@ -166,6 +182,19 @@ def ascend_lists(
                 shares[k] = share_within_limits(shares[k] * factor)
                 sums[lists[k]] += shares[k]
     return total
+
+
+@leaf
+def cost_of(
+    lists: Int32s, begin: int, end: int, found: Int32s, size: int, costs: Float64s
+) -> float:
+    """What the topics `found`, which are some of [begin, end), cost with charges."""
+    cost, at = 0.0, 0
+    for k in range(begin, end):
+        if at < size and found[at] == lists[k]:
+            cost += costs[k - begin]
+            at += 1
+    return cost
 
 
 @leaf

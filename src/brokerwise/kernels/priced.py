@@ -127,14 +127,19 @@ def keep_cheaper(
 ) -> int:
     """Of [start, middle), which costs `cost`, and [middle, end) keep the cheaper one,
     at `start`; returns where it ends."""
-    other = 0.0
-    for k in range(middle, end):
-        other += prices[found[k]]
-    if cost <= other:
+    if cost <= price_of(found, middle, end, prices):
         return middle
     for k in range(middle, end):
         found[start + k - middle] = found[k]
     return start + end - middle
+
+
+@leaf
+def price_of(found: Int32s, begin: int, end: int, prices: Float64s) -> float:
+    price = 0.0
+    for k in range(begin, end):
+        price += prices[found[k]]
+    return price
 
 
 @kernel
@@ -154,7 +159,22 @@ def priced_block(
         start, need = at, block.needs[i]
         begin, end = carried_part(block, i, low, high)
         if need > 0:
-            at = priced_for_one(
-                lists, begin, end, need, rates, prices, steps, found, at, desk, scales
+            at, least = exact_for_one(
+                lists, begin, end, need, rates, steps, found, start, desk
             )
+            # Prices are rates or more: what costs the least sum of rates is cheapest.
+            if price_of(found, start, at, prices) > least:
+                at = priced_for_one(
+                    lists,
+                    begin,
+                    end,
+                    need,
+                    rates,
+                    prices,
+                    steps,
+                    found,
+                    start,
+                    desk,
+                    scales,
+                )
         count_chosen(chosen, i, start, at)

@@ -47,6 +47,11 @@ class Source:
             needs = needs_of(own, self.threshold, len(offsets) - 1)
             yield Wanting(first, offsets, topics, needs)
 
+    def blocks_in(self, name: str) -> int:
+        """How many blocks a part has."""
+        with open_parquet(self.root / "interests" / name) as lists:
+            return int(lists.num_row_groups)
+
     def _row_groups(
         self, name: str
     ) -> Iterator[tuple[int, Int64s, Int32s, Int64s | None]]:

@@ -1,11 +1,11 @@
 """The place pass: every selected pair gets its broker and is written.
 
-Selection is run again rather than kept: it costs less than writing its lists down and
-reading them back. Pairs of whole topics need a look-up only; those of topics that are
-cut need their rank, for which each group begins after the counts of those before it.
+What was selected is read back from scratch files. Pairs of whole topics need a look-up
+only; those of topics that are cut need their rank, for which each group begins after
+the counts of those before it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -19,6 +19,7 @@ from brokerwise.pipeline.provision.blocks import Source
 from brokerwise.pipeline.provision.scan import (
     Counted,
     Group,
+    Selected,
     SparkScan,
     select_group,
 )
@@ -37,13 +38,16 @@ def write_placement(
     assert draft.packing is not None
     homes = Homes.of(draft.packing.placement, len(scan.rates))
     (output.root / "placement").make()
+    files, row = scan.counted(draft.topics, draft.choice.rule)
     task = partial(
         _place,
         scan.source,
+        scan.scratch,
         scan.share(draft.topics),
         scan.share(draft.choice.rule),
         scan.share(homes),
-        _pairs_before(scan, draft.choice.rule, homes),
+        files,
+        _pairs_before(scan, files, row, homes),
         output.root,
         output.run,
     )
@@ -56,11 +60,12 @@ def write_placement(
     return parts
 
 
-def _pairs_before(scan: SparkScan, rule: Rule, homes: Homes) -> dict[int, Int64s]:
+def _pairs_before(
+    scan: SparkScan, files: Sequence[Counted], row: int, homes: Homes
+) -> dict[int, Int64s]:
     """For each group the pairs of cut topics that the groups before it have."""
     if len(homes.cut) == 0:
         return {group.number: np.zeros(0, np.int64) for group in scan.groups}
-    files, row = scan.counted(rule)
     counts = in_tasks(
         scan.context, partial(_cut_counts, scan.scratch, homes.cut, row), files
     )
@@ -75,9 +80,11 @@ def _cut_counts(scratch: Scratch, cut: Int32s, row: int, counted: Counted) -> In
 
 def _place(
     source: Source,
+    scratch: Scratch,
     topics: "Broadcast[Topics]",
     rule: "Broadcast[Rule]",
     homes: "Broadcast[Homes]",
+    counted: Sequence[Counted],
     before: dict[int, Int64s],
     root: Place,
     run: str,
@@ -86,7 +93,10 @@ def _place(
     """Write the parts of a group; each with its number, its file and its digests."""
     cursor = Cursor.after(homes.value, before[group.number])
     written = []
-    for number, _, blocks in select_group(source, topics.value, rule.value, group):
+    parts = select_group(
+        source, scratch, topics.value, rule.value, group, counted[group.number]
+    )
+    for number, blocks in parts:
         name = attempt_name(run, number, ".parquet")
         placed = _placed(homes.value, cursor, blocks)
         written.append((number, name, write_placement_part(root, name, placed)))
@@ -94,7 +104,7 @@ def _place(
 
 
 def _placed(
-    homes: Homes, cursor: Cursor, blocks: Iterator[tuple[int, Int64s, Int32s]]
+    homes: Homes, cursor: Cursor, blocks: Iterator[Selected]
 ) -> Iterator[PlacementBlock]:
     for first, offsets, topics in blocks:
         yield PlacementBlock(first, offsets, topics, place_block(homes, cursor, topics))

@@ -208,6 +208,7 @@ class _Job:
                 fresh.fleet,
                 load,
                 self.options.rounds,
+                self.options.stop,
             )
         asked = {
             "from": self.previous.digest,

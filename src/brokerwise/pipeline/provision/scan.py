@@ -59,9 +59,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a task has counted by topic: the rows of an array in a scratch file."""
+    """What a task has counted by topic: the rows of an array in a scratch file.
+
+    `lists` is a file with what it has selected, if it has written that down.
+    """
 
     file: str
+    lists: str = ""
 
 
 class SparkScan:
@@ -86,7 +90,7 @@ class SparkScan:
         self._rates = read_rates(place, header)
         self._stack = ExitStack()
         self._shared: list[tuple[object, Broadcast[Any]]] = []
-        self._counted: list[tuple[Rule, list[Counted], int]] = []
+        self._counted: list[tuple[int, Rule, list[Counted], int]] = []
         self._ascent: list[str] = []
 
     def __enter__(self) -> "SparkScan":
@@ -120,7 +124,7 @@ class SparkScan:
         done = self.in_groups(task)
         files = [counted for counted, _ in done]
         followers, counts, forced = self._added(files, 3, len(topics.rates))
-        self._counted.append((Rule("exact"), files, 1))
+        self._counted.append((topics.low, Rule("exact"), files, 1))
         total = Survey(followers, counts, forced)
         none = np.zeros(len(topics.rates), np.int64)
         for _, part in done:
@@ -132,13 +136,14 @@ class SparkScan:
             _count, self.source, self.scratch, self.share(topics), self.share(rule)
         )
         files = self.in_groups(task)
-        self._counted.append((rule, files, 0))
+        self._counted.append((topics.low, rule, files, 0))
         return self._added(files, 1, len(topics.rates))[0]
 
-    def counted(self, rule: Rule) -> tuple[list[Counted], int]:
-        """Where each group's counts under a rule are: files, and the row in them."""
-        for known, files, row in self._counted:
-            if known is rule or known.name == rule.name == "exact":
+    def counted(self, topics: Topics, rule: Rule) -> tuple[list[Counted], int]:
+        """What each group has counted by a rule, and the row that it has in files."""
+        for low, known, files, row in self._counted:
+            same = known is rule or known.name == rule.name == "exact"
+            if same and low == topics.low:
                 return files, row
         raise LookupError(f"nothing was counted by this {rule.name} rule")
 
@@ -220,18 +225,56 @@ class SparkScan:
         raise LookupError(subscriber)
 
 
+Selected = tuple[int, Int64s, Int32s]
+"""The first subscriber of a block, and offsets and topics of what is selected."""
+
+
 def select_group(
-    source: Source, topics: Topics, rule: Rule, group: Group
-) -> Iterator[tuple[int, str, Iterator[tuple[int, Int64s, Int32s]]]]:
-    """The parts of a group, each with its blocks as a rule selects from them."""
+    source: Source,
+    scratch: Scratch,
+    topics: Topics,
+    rule: Rule,
+    group: Group,
+    counted: Counted,
+) -> Iterator[tuple[int, Iterator[Selected]]]:
+    """The number of each part of a group, and its blocks as a rule selects from them:
+    read back if they were written down, else selected again.
+
+    Parts and their blocks must be gone through in order.
+    """
+    with ExitStack() as stack:
+        reader = None
+        if counted.lists:
+            reader = stack.enter_context(scratch.reader(counted.lists))
+        for number, name in group.parts:
+            if reader is None:
+                yield number, _selected_again(source, topics, rule, name)
+            else:
+                yield number, _read_lists(reader, source.blocks_in(name))
+
+
+def _selected_again(
+    source: Source, topics: Topics, rule: Rule, name: str
+) -> Iterator[Selected]:
     counts = np.zeros(len(topics.rates), np.int64)
+    for block in source.blocks(name):
+        yield block.first, *_select(rule, topics, block, counts)
 
-    def blocks(name: str) -> Iterator[tuple[int, Int64s, Int32s]]:
-        for block in source.blocks(name):
-            yield block.first, *_select(rule, topics, block, counts)
 
-    for number, name in group.parts:
-        yield number, name, blocks(name)
+def _write_lists(
+    writer: pa.NativeFile, first: int, offsets: Int64s, topics: Int32s
+) -> None:
+    writer.write(np.array([first, len(offsets), len(topics)], np.int64))
+    writer.write(offsets)
+    writer.write(topics)
+
+
+def _read_lists(reader: pa.NativeFile, blocks: int) -> Iterator[Selected]:
+    for _ in range(blocks):
+        head = np.frombuffer(reader.read(24), np.int64)
+        first, ends, pairs = map(int, head)
+        offsets = np.frombuffer(reader.read(8 * ends), np.int64)
+        yield first, offsets, np.frombuffer(reader.read(4 * pairs), np.int32)
 
 
 def _survey(
@@ -255,10 +298,14 @@ def _count(
     rule: "Broadcast[Rule]",
     group: Group,
 ) -> Counted:
+    """Count what a rule selects, and write it down: most likely it will be placed."""
+    name = attempt_name(scratch.run, group.number, ".lists")
     counts = np.zeros(len(topics.value.rates), np.int64)
-    for block in _blocks(source, group):
-        _select(rule.value, topics.value, block, counts)
-    return _left(scratch, group.number, counts[np.newaxis])
+    with scratch.writer(name) as writer:
+        for block in _blocks(source, group):
+            chosen = _select(rule.value, topics.value, block, counts)
+            _write_lists(writer, block.first, *chosen)
+    return replace(_left(scratch, group.number, counts[np.newaxis]), lists=name)
 
 
 def _ascend(

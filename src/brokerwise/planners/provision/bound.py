@@ -4,6 +4,7 @@ Two bounds: `paper` is Algorithm 5 of Setty et al. (ICDCS 2014); `certified` is 
 and is what a plan's gap is measured against.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor
 
@@ -18,9 +19,11 @@ from brokerwise.planners.provision.scan import Scan
 
 MOST_ROUNDS = 8
 # Pairs that are looked at to ascend, over all rounds, unless rounds are asked for.
-WORK = 160_000_000
-# A bound on bandwidth this close to what a selection has is not worth a round.
-CLOSE = 0.001
+WORK = 300_000_000
+# A bound on the load this close to what was selected is not worth a round; where a
+# round takes long, neither is one less close.
+CLOSE, CLOSE_IF_LARGE = 0.001, 0.01
+LARGE = 40_000_000
 # Far above what adding up floating-point numbers can be off by.
 ROUNDING = 1e-9
 
@@ -71,13 +74,15 @@ def certified_bound(
     fleet: Fleet,
     load: int,
     rounds: int | None,
+    stop: Callable[[], bool],
 ) -> Bound:
     """The plain bound, raised by ascent while it is not close to `load`."""
     best = plain_bound(topics, survey, fleet)
     limit = _most_rounds(scan.pairs) if rounds is None else rounds
+    close = CLOSE_IF_LARGE if scan.pairs > LARGE else CLOSE
     sums = survey.followers * EVEN_SHARE
     for number in range(1, limit + 1):
-        if rounds is None and best.load >= load * (1 - CLOSE):
+        if stop() or (rounds is None and best.load >= load * (1 - close)):
             break
         weights = weights_of(topics, survey, fleet.largest_capacity, sums, number)
         value, sums = scan.ascend(topics, weights, first=number == 1)

@@ -23,7 +23,8 @@ from brokerwise.planners.provision.packing_steps import (
     first_fit,
     grouped,
 )
-from brokerwise.planners.provision.tight import WORK, tight
+from brokerwise.planners.provision.tight import WORK as WORK
+from brokerwise.planners.provision.tight import tight
 
 __all__ = ["PACKINGS", "Demand", "Packing", "pack"]
 

@@ -23,8 +23,8 @@ from brokerwise.planners.provision.bound import (
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.infeasible import no_packing, out_of_reach
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.options import Options, never
+from brokerwise.planners.provision.packing import WORK, Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 
 
@@ -87,12 +87,12 @@ class Provisioning:
         asked = {"selection": options.selection, "packing": options.packing}
         if survey.unreachable:
             return draft(options=asked, reason=out_of_reach(scan, survey, fleet))
+        with options.stage("bound"):
+            bound = self._bound(topics, fleet, survey, choice)
         with options.stage("pack"):
             packing = self.pack(options.packing, topics, fleet, prices, choice)
         if options.stop():
             asked["stopped"] = "time"  # so it need not be the same next time
-        with options.stage("bound"):
-            bound = self._bound(topics, fleet, survey, choice)
         if packing is None:
             return draft(options=asked, reason=no_packing(bound.load, fleet))
         return draft(
@@ -113,7 +113,10 @@ class Provisioning:
     ) -> Packing | None:
         lists = partial(self._scan.lists, topics, choice.rule)
         demand = Demand(topics.rates, choice.counts, lists)
-        return pack(packing, demand, fleet, prices, self._options.stop)
+        stop = self._options.stop
+        # Who has given it a time wants the search to use it.
+        work = WORK if stop is never else None
+        return pack(packing, demand, fleet, prices, stop, work)
 
     def _survey(self, topics: Topics) -> Survey:
         if topics.low not in self._surveys:
@@ -139,6 +142,12 @@ class Provisioning:
         if key not in self._bounds:
             load = choice.outgoing(topics.rates) + choice.incoming(topics.rates)
             self._bounds[key] = certified_bound(
-                self._scan, topics, survey, fleet, load, self._options.rounds
+                self._scan,
+                topics,
+                survey,
+                fleet,
+                load,
+                self._options.rounds,
+                self._options.stop,
             )
         return self._bounds[key]
