@@ -34,14 +34,14 @@ from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s, read_only
 Shares = npt.NDArray[np.uint32]
 
 MOST_SHARE = 2**31 - 1
+LARGE_SHARE, SMALL_SHARE = 1 << 20, 1 << 10
 # What `least` says of a subscriber: nothing yet, or (below) that it is settled.
 UNKNOWN = -1
 SETTLED = -2
 # Of the factor between a share that is raised and one that is lowered, in bits: how
 # many there are in the first round, what becomes of them from round to round, and the
-# part that goes into raising. All rounds together take a share from EVEN_SHARE to
-# about 2^30, or to 1.
-_FIRST_BITS = 12.0
+# part that goes into raising. All rounds together keep a share within its limits.
+_FIRST_BITS = 7.0
 _FEWER_BITS = 0.6
 _RAISING = 0.35
 
@@ -85,6 +85,14 @@ def weights_of(
     )
     bits = _FIRST_BITS * _FEWER_BITS ** (number - 1)
     return Weights(unit, kind.astype(np.int32), bits)
+
+
+def first_sums(survey: Survey) -> Int64s:
+    """The sums of each topic's shares as the first round sets them: by whether the
+    exact selection has the pair."""
+    sums: Int64s = survey.counts * LARGE_SHARE
+    sums += (survey.followers - survey.counts) * SMALL_SHARE
+    return sums
 
 
 def _pairs_on_one(topics: Topics, capacity: int) -> Int64s:
@@ -163,6 +171,7 @@ def ascend_lists(
             size, least[i] = exact_for_one(
                 lists, begin, end, need, rates, steps, found, 0, desk
             )
+            share_first(lists, begin, end, found, size, shares)
         left_out = 0
         for k in range(block.offsets[i], begin):
             left_out += rates[lists[k]]
@@ -182,6 +191,20 @@ def ascend_lists(
                 shares[k] = share_within_limits(shares[k] * factor)
                 sums[lists[k]] += shares[k]
     return total
+
+
+@leaf
+def share_first(
+    lists: Int32s, begin: int, end: int, found: Int32s, size: int, shares: Shares
+) -> None:
+    """Large shares of topics that are `found`, small ones of others of [begin, end)."""
+    at = 0
+    for k in range(begin, end):
+        if at < size and found[at] == lists[k]:
+            shares[k] = LARGE_SHARE
+            at += 1
+        else:
+            shares[k] = SMALL_SHARE
 
 
 @leaf

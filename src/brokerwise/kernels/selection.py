@@ -33,7 +33,6 @@ from brokerwise.model.arrays import Float64s, Int32s, Int64s, read_only
 SELECTIONS = ("random", "greedy", "exact", "priced")
 
 SHARED, FORCED, CROWDED = 0, 1, 2
-EVEN_SHARE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from brokerwise.pipeline.provision.keeping import (
     tallied,
     tallied_in_tasks,
 )
-from brokerwise.planners.provision.bound import certified_bound, paper_bound
+from brokerwise.planners.provision.bound import Traffic, certified_bound, paper_bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.infeasible import no_packing
@@ -200,13 +200,13 @@ class _Job:
     def _draft(self, fresh: Draft, proposal: Proposal) -> Draft:
         bound = fresh.bound
         if bound is None:
-            load = fresh.choice.outgoing(fresh.topics.rates)
+            rates, choice = fresh.topics.rates, fresh.choice
             bound = certified_bound(
                 self.scan,
                 fresh.topics,
                 fresh.survey,
                 fresh.fleet,
-                load,
+                Traffic(choice.outgoing(rates), choice.incoming(rates)),
                 self.options.rounds,
                 self.options.stop,
             )

@@ -21,7 +21,6 @@ from pyspark.sql import SparkSession
 
 from brokerwise.kernels.ascent import ascend_block
 from brokerwise.kernels.selection import (
-    EVEN_SHARE,
     Rule,
     Survey,
     Topics,
@@ -350,7 +349,7 @@ def _state(
     """What a round before has left of a block, or how the first begins."""
     if reader is None:
         least = np.full(subscribers, -1, np.int64)
-        return least, np.full(pairs, EVEN_SHARE, np.uint32)
+        return least, np.zeros(pairs, np.uint32)
     least = np.frombuffer(bytearray(reader.read(8 * subscribers)), np.int64)
     return least, np.frombuffer(bytearray(reader.read(4 * pairs)), np.uint32)
 

@@ -10,8 +10,8 @@ from math import floor
 
 import numpy as np
 
-from brokerwise.kernels.ascent import receptions, weights_of
-from brokerwise.kernels.selection import EVEN_SHARE, Survey, Topics
+from brokerwise.kernels.ascent import first_sums, receptions, weights_of
+from brokerwise.kernels.selection import Survey, Topics
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import Fleet
 from brokerwise.planners.provision.cover import cover_bound
@@ -20,12 +20,20 @@ from brokerwise.planners.provision.scan import Scan
 MOST_ROUNDS = 8
 # Pairs that are looked at to ascend, over all rounds, unless rounds are asked for.
 WORK = 300_000_000
-# A bound on the load this close to what was selected is not worth a round; where a
-# round takes long, neither is one less close.
+# A bound on the load this close to what was chosen is not worth a round; where a round
+# takes long, neither is one less close that puts the cost as close.
 CLOSE, CLOSE_IF_LARGE = 0.001, 0.01
 LARGE = 40_000_000
 # Far above what adding up floating-point numbers can be off by.
 ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a selection sends, and what one broker of any size would receive."""
+
+    outgoing: int
+    incoming: int
 
 
 @dataclass(frozen=True)
@@ -72,23 +80,35 @@ def certified_bound(
     topics: Topics,
     survey: Survey,
     fleet: Fleet,
-    load: int,
+    chosen: Traffic,
     rounds: int | None,
     stop: Callable[[], bool],
 ) -> Bound:
-    """The plain bound, raised by ascent while it is not close to `load`."""
+    """The plain bound, raised by ascent while it is not close to what was chosen."""
+    prices = Prices.of(fleet, scan.period_seconds, scan.message_bytes)
     best = plain_bound(topics, survey, fleet)
     limit = _most_rounds(scan.pairs) if rounds is None else rounds
-    close = CLOSE_IF_LARGE if scan.pairs > LARGE else CLOSE
-    sums = survey.followers * EVEN_SHARE
+    large = scan.pairs > LARGE
+    sums = first_sums(survey)
     for number in range(1, limit + 1):
-        if stop() or (rounds is None and best.load >= load * (1 - close)):
+        if stop() or (rounds is None and _close(best, chosen, fleet, prices, large)):
             break
         weights = weights_of(topics, survey, fleet.largest_capacity, sums, number)
         value, sums = scan.ascend(topics, weights, first=number == 1)
         found = floor(value * (1 - ROUNDING))
         best = Bound(max(best.load, found), best.outgoing, best.incoming, number)
     return best
+
+
+def _close(
+    bound: Bound, chosen: Traffic, fleet: Fleet, prices: Prices, large: bool
+) -> bool:
+    load = chosen.outgoing + chosen.incoming
+    if bound.load >= load * (1 - CLOSE):
+        return True
+    least = Bound(load, chosen.outgoing, chosen.incoming, 0).cost(fleet, prices)
+    near = bound.cost(fleet, prices) >= least * (1 - CLOSE)
+    return large and near and bound.load >= load * (1 - CLOSE_IF_LARGE)
 
 
 def _most_rounds(pairs: int) -> int:

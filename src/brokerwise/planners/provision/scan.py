@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from brokerwise.kernels.ascent import ascend_block
 from brokerwise.kernels.selection import (
-    EVEN_SHARE,
     Rule,
     Survey,
     Topics,
@@ -58,7 +57,7 @@ class Scan(Protocol):
     ) -> tuple[float, Int64s]:
         """One round of ascent: what subscribers cost at least, and the sum of the
         new shares of each topic. Shares stay with the scan, which keeps one ascent;
-        the `first` round of another begins with even shares again.
+        the `first` round of another forgets them.
         """
         ...
 
@@ -131,7 +130,7 @@ class MemoryScan:
         interests = self._workload.interests
         if first:
             self._least = np.full(self.subscribers, -1, np.int64)
-            self._shares = np.full(self.pairs, EVEN_SHARE, np.uint32)
+            self._shares = np.zeros(self.pairs, np.uint32)
         sums = np.zeros(len(topics.rates), np.int64)
         values = []
         for start, offsets, needs in self._blocks():

@@ -17,6 +17,7 @@ from brokerwise.model.units import checked_count
 from brokerwise.model.workload import Workload
 from brokerwise.planners.provision.bound import (
     Bound,
+    Traffic,
     certified_bound,
     paper_bound,
 )
@@ -62,7 +63,7 @@ class Provisioning:
         self._scan, self._threshold, self._options = scan, threshold, options
         self._surveys: dict[int, Survey] = {}
         self._choices: dict[tuple[int, str, float], Choice] = {}
-        self._bounds: dict[tuple[int, int], Bound] = {}
+        self._bounds: dict[tuple[int, Fleet], Bound] = {}
 
     def draft(self, fleet: Fleet) -> Draft:
         """Decide everything for a fleet but write down no pairs."""
@@ -138,15 +139,15 @@ class Provisioning:
     def _bound(
         self, topics: Topics, fleet: Fleet, survey: Survey, choice: Choice
     ) -> Bound:
-        key = (topics.low, fleet.largest_capacity)
+        key = (topics.low, fleet)
         if key not in self._bounds:
-            load = choice.outgoing(topics.rates) + choice.incoming(topics.rates)
+            rates = topics.rates
             self._bounds[key] = certified_bound(
                 self._scan,
                 topics,
                 survey,
                 fleet,
-                load,
+                Traffic(choice.outgoing(rates), choice.incoming(rates)),
                 self._options.rounds,
                 self._options.stop,
             )
