@@ -19,7 +19,7 @@ from brokerwise.planners.provision.scan import Scan
 
 MOST_ROUNDS = 8
 # Pairs that are looked at to ascend, over all rounds, unless rounds are asked for.
-WORK = 300_000_000
+WORK = 700_000_000
 # A bound on the load this close to what was chosen is not worth a round; where a round
 # takes long, neither is one less close that puts the cost as close.
 CLOSE, CLOSE_IF_LARGE = 0.001, 0.01
