@@ -274,3 +274,37 @@ def test_a_budget_is_answered_by_cost_and_bound() -> None:
     assert affordable(between, plan.objective * 0.75) is Answer.UNKNOWN
     with pytest.raises(InputError, match="budget: found -1"):
         affordable(plan, -1)
+
+
+def test_a_topic_that_only_the_dear_type_carries_is_in_the_bound() -> None:
+    small = BrokerType("small", 200, hour_usd=0.01)
+    large = BrokerType("large", 2000, hour_usd=1)
+    fleet = Fleet.types(small, large)
+    plan = solve(Problem(firehose(), fleet, 1000))
+    assert violations(plan, firehose()) == []
+    assert plan.bound is not None and plan.objective is not None
+    assert plan.bound >= 2 * 240  # firehose is sent twice, which fills two of them
+    assert plan.objective <= plan.bound * 1.01
+
+
+@settings(max_examples=60)
+@given(
+    workload=workloads(topics=4, subscribers=4, pairs=8, rate=12),
+    threshold=st.integers(0, 20),
+    small=st.integers(4, 20),
+    larger=st.integers(1, 30),
+)
+def test_mixed_fleets_are_sound_and_their_bound_is_below_every_single_type(
+    workload: Workload, threshold: int, small: int, larger: int
+) -> None:
+    kinds = (
+        BrokerType("small", small, hour_usd=0.01),
+        BrokerType("large", small + larger, hour_usd=0.015),
+    )
+    plan = solve(Problem(workload, Fleet.types(*kinds), threshold))
+    assert violations(plan, workload) == []
+    for kind in kinds:
+        alone = solve(Problem(workload, Fleet.types(kind), threshold))
+        if alone.objective is not None:
+            assert plan.bound is not None
+            assert plan.bound <= alone.objective * (1 + 1e-9)

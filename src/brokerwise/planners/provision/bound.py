@@ -5,7 +5,7 @@ and is what a plan's gap is measured against.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 
 import numpy as np
@@ -40,13 +40,15 @@ class Traffic:
 class Bound:
     """Of all plans: the least total load, what it is made of, and the least cost.
 
-    `rounds` is how many rounds of ascent were made; 0 is the plain bound.
+    `rounds` is how many rounds of ascent were made; 0 is the plain bound. `reserved`
+    says of a capacity how much load brokers of no more than that cannot carry.
     """
 
     load: int
     outgoing: int
     incoming: int
     rounds: int
+    reserved: tuple[tuple[int, int], ...] = ()
 
     def cost(self, fleet: Fleet, prices: Prices) -> float:
         """The least cost in dollars.
@@ -60,7 +62,19 @@ class Bound:
             + self.incoming * prices.incoming
             + rest * min(prices.incoming, prices.outgoing)
         )
-        return cover_bound(self.load, fleet, prices) + bandwidth * (1 - ROUNDING)
+        return self._rent(fleet, prices) + bandwidth * (1 - ROUNDING)
+
+    def _rent(self, fleet: Fleet, prices: Prices) -> float:
+        """The least for brokers: of all types, and of those that large topics need."""
+        rent = cover_bound(self.load, fleet, prices)
+        for capacity, load in self.reserved:
+            larger = [i for i, kind in enumerate(fleet) if kind.capacity > capacity]
+            part = replace(
+                fleet, broker_types=tuple(fleet.broker_types[i] for i in larger)
+            )
+            rents = replace(prices, brokers=tuple(prices.brokers[i] for i in larger))
+            rent = max(rent, cover_bound(load, part, rents))
+        return rent
 
 
 def paper_bound(survey: Survey) -> Bound:
@@ -72,7 +86,17 @@ def plain_bound(topics: Topics, survey: Survey, fleet: Fleet) -> Bound:
     """The least that can be sent, and topics that somebody needs received."""
     received = receptions(topics, survey, fleet.largest_capacity)
     incoming = int(topics.rates @ received)
-    return Bound(survey.outgoing + incoming, survey.outgoing, incoming, 0)
+    load = survey.outgoing + incoming
+    needed = np.cumsum(topics.rates * (survey.forced + received))
+    reserved = []
+    for capacity in sorted({kind.capacity for kind in fleet})[:-1]:
+        # Topics go by descending rate: those too large for it are the first.
+        number = int(np.searchsorted(-topics.rates, -(capacity // 2)))
+        number = min(number, topics.high)
+        if number > topics.low:
+            before = needed[topics.low - 1] if topics.low else 0
+            reserved.append((capacity, int(needed[number - 1] - before)))
+    return Bound(load, survey.outgoing, incoming, 0, tuple(reserved))
 
 
 def certified_bound(
@@ -96,7 +120,7 @@ def certified_bound(
         weights = weights_of(topics, survey, fleet.largest_capacity, sums, number)
         value, sums = scan.ascend(topics, weights, first=number == 1)
         found = floor(value * (1 - ROUNDING))
-        best = Bound(max(best.load, found), best.outgoing, best.incoming, number)
+        best = replace(best, load=max(best.load, found), rounds=number)
     return best
 
 
