@@ -2,13 +2,10 @@
 
 import json
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from tests.processes import BROKERWISE, Process, wait_until
@@ -95,36 +92,6 @@ def test_a_run_killed_half_way_leaves_the_old_workload_intact(
     assert read_workload(Place(str(out)), verify=True).pairs > 500_000
     assert again != before.header.digest
     assert sorted(p.name for p in tmp_path.iterdir()) == ["p.csv", "r.csv", "w"]
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, list[Process]]]:
-    """A standalone master and two workers of one core each."""
-    spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    environment = {
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_WORKER_DIR": str(tmp_path / "workers"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-    }
-    where = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    with ExitStack() as stack:
-        name = "org.apache.spark.deploy.master.Master"
-        master = stack.enter_context(Process([spark_class, name, *where], environment))
-        line = master.line_with("Starting Spark master at spark://")
-        url = line[line.index("spark://") :].strip()
-        size = ["--cores", "1", "--memory", "1g"]
-        name = "org.apache.spark.deploy.worker.Worker"
-        workers = [
-            stack.enter_context(
-                Process([spark_class, name, *where, *size, url], environment)
-            )
-            for _ in range(2)
-        ]
-        for worker in workers:
-            worker.line_with("Successfully registered with master")
-        yield url, workers
 
 
 def test_a_cluster_gives_what_local_mode_gives_also_when_a_worker_dies(

@@ -13,6 +13,7 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.plan import Status
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.progress import Stopwatch
+from brokerwise.pipeline.provision import scan as scan_module
 from brokerwise.pipeline.provision.engines import Engine, MemoryEngine, SparkEngine
 from brokerwise.pipeline.provision.job import (
     Provisioned,
@@ -169,3 +170,29 @@ def test_an_existing_plan_is_kept_unless_forced(
     with pytest.raises(InputError, match="exists already; nothing was written"):
         provision_directory(engine, [target], Options())
     provision_directory(engine, [target], Options(), force=True)
+
+
+def test_counts_of_many_groups_are_added_in_tasks(
+    spark: SparkSession,
+    directory: Place,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scan_module, "FAN_IN", 2)
+    memory, spark_ = plan_both(spark, directory, tmp_path, Options(rounds=1))
+    assert memory.plan_digest == spark_.plan_digest
+
+
+def test_interests_in_topics_that_are_not_there_are_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = Place(str(tmp_path / "w"))
+    header = write_workload(many_people(2), place)
+    fewer = replace(header, topics=100)
+    engine = SparkEngine(spark, place)
+    engine.header = fewer
+    with pytest.raises(InputError, match="found topics 0 to 499, expected 0 to 99"):
+        provision_directory(
+            engine, [Target(30, FLEET, Place(str(tmp_path / "plan")))], Options()
+        )
+    assert [p.name for p in tmp_path.iterdir()] == ["w"]
