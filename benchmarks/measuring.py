@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +24,38 @@ def median_seconds(work: Callable[[], object], repeats: int) -> float:
 
 
 @contextmanager
-def peak_memory() -> Iterator[list[int]]:
-    """The largest resident memory of this process and all its descendants together,
-    in bytes, as the only element of the list. Pages shared by forked workers count
-    once for each."""
-    peak = [0]
+def peak(measure: Callable[[], int]) -> Iterator[list[int]]:
+    """The largest of what a measure gave meanwhile, as the only element of the list."""
+    largest = [0]
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(0.2):
-            peak[0] = max(peak[0], _resident(_family(os.getpid())))
+            largest[0] = max(largest[0], measure())
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
-        yield peak
+        yield largest
     finally:
         over.set()
         thread.join()
+
+
+def peak_memory() -> AbstractContextManager[list[int]]:
+    """The largest resident memory of this process and all its descendants together,
+    in bytes. Pages shared by forked workers count once for each."""
+    return peak(lambda: _resident(_family(os.getpid())))
+
+
+def bytes_below(folder: Path) -> int:
+    """What the files of a folder hold; those that vanish meanwhile count nothing."""
+    total = 0
+    for place, _, files in os.walk(folder):
+        for file in files:
+            with suppress(OSError):
+                total += os.path.getsize(os.path.join(place, file))
+    return total
 
 
 def print_line(**figures: Any) -> None:

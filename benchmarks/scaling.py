@@ -11,16 +11,13 @@ The largest workload needs 25 GB of disk while it is made, which takes five minu
 """
 
 import argparse
-import os
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.log_plot import log_plot
-from benchmarks.measuring import peak_memory, print_line
+from benchmarks.measuring import bytes_below, peak, peak_memory, print_line
 from benchmarks.provision import ensure_workload
 from pyspark.sql import SparkSession
 
@@ -47,7 +44,7 @@ def measure(spark: SparkSession, workload: Path, plan: Path) -> dict[str, Any]:
     target = Target(THRESHOLD, fleet, Place(str(plan)))
     watch, shuffled = Stopwatch(), _shuffled(spark)
     start = time.perf_counter()
-    with peak_memory() as peak, peak_bytes(plan.parent) as scratch:
+    with peak_memory() as memory, peak(partial(bytes_below, plan.parent)) as disk:
         (made,) = provision_directory(
             engine, [target], Options(), force=True, progress=watch
         )
@@ -57,44 +54,14 @@ def measure(spark: SparkSession, workload: Path, plan: Path) -> dict[str, Any]:
         "subscribers": engine.header.subscribers,
         "seconds": time.perf_counter() - start,
         "by_stage": watch.seconds,
-        "peak_memory_gb": peak[0] / 1e9,
-        "read_gb": _bytes(workload / "interests") / 1e9,
+        "peak_memory_gb": memory[0] / 1e9,
+        "read_gb": bytes_below(workload / "interests") / 1e9,
         "shuffled_gb": (_shuffled(spark) - shuffled) / 1e9,
-        "scratch_gb": max(0, scratch[0] - _bytes(plan)) / 1e9,
-        "written_gb": _bytes(plan) / 1e9,
+        "scratch_gb": max(0, disk[0] - bytes_below(plan)) / 1e9,
+        "written_gb": bytes_below(plan) / 1e9,
         "brokers": len(made.plan.brokers),
         "gap": made.plan.gap,
     }
-
-
-@contextmanager
-def peak_bytes(folder: Path) -> Iterator[list[int]]:
-    """The most that a folder held, in bytes, as the only element of the list."""
-    peak = [0]
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(0.2):
-            peak[0] = max(peak[0], _bytes(folder))
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield peak
-    finally:
-        over.set()
-        thread.join()
-
-
-def _bytes(folder: Path) -> int:
-    total = 0
-    for place, _, files in os.walk(folder):
-        for file in files:
-            try:
-                total += os.path.getsize(os.path.join(place, file))
-            except OSError:  # gone between the two
-                continue
-    return total
 
 
 def _shuffled(spark: SparkSession) -> int:

@@ -86,7 +86,10 @@ class SparkScan:
             place.absolute(), threshold, has_thresholds(place, parts), header.topics
         )
         self._header = header
-        self._rates = read_rates(place, header)
+        self.rates, self.pairs = read_rates(place, header), header.pairs
+        self.subscribers = header.subscribers
+        self.period_seconds = header.period_seconds
+        self.message_bytes = header.message_bytes
         self._stack = ExitStack()
         self._shared: list[tuple[object, Broadcast[Any]]] = []
         self._counted: list[tuple[int, Rule, list[Counted], int]] = []
@@ -97,26 +100,6 @@ class SparkScan:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
-
-    @property
-    def rates(self) -> Int64s:
-        return self._rates
-
-    @property
-    def subscribers(self) -> int:
-        return self._header.subscribers
-
-    @property
-    def pairs(self) -> int:
-        return self._header.pairs
-
-    @property
-    def period_seconds(self) -> int:
-        return self._header.period_seconds
-
-    @property
-    def message_bytes(self) -> int:
-        return self._header.message_bytes
 
     def survey(self, topics: Topics) -> Survey:
         task = partial(_survey, self.source, self.scratch, self.share(topics))

@@ -29,16 +29,11 @@ from brokerwise.model.workload import NO_THRESHOLD, Workload
 class Scan(Protocol):
     """A workload with the threshold that its subscribers are to reach."""
 
-    @property
-    def rates(self) -> Int64s: ...
-    @property
-    def subscribers(self) -> int: ...
-    @property
-    def pairs(self) -> int: ...
-    @property
-    def period_seconds(self) -> int: ...
-    @property
-    def message_bytes(self) -> int: ...
+    rates: Int64s
+    subscribers: int
+    pairs: int
+    period_seconds: int
+    message_bytes: int
 
     def survey(self, topics: Topics) -> Survey:
         """What the interests demand at least."""
@@ -74,31 +69,15 @@ class MemoryScan:
 
     def __init__(self, workload: Workload, threshold: int) -> None:
         self._workload = workload
+        self.rates, self.pairs = workload.rates, workload.pairs
+        self.subscribers = workload.subscribers
+        self.period_seconds = workload.period_seconds
+        self.message_bytes = workload.message_bytes
         self._needs = needs_of(
             workload.thresholds, threshold, workload.interests.subscribers
         )
         self._least = np.full(0, -1, np.int64)
         self._shares: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
-
-    @property
-    def rates(self) -> Int64s:
-        return self._workload.rates
-
-    @property
-    def subscribers(self) -> int:
-        return self._workload.subscribers
-
-    @property
-    def pairs(self) -> int:
-        return self._workload.pairs
-
-    @property
-    def period_seconds(self) -> int:
-        return self._workload.period_seconds
-
-    @property
-    def message_bytes(self) -> int:
-        return self._workload.message_bytes
 
     def survey(self, topics: Topics) -> Survey:
         survey = Survey.empty(len(topics.rates))
