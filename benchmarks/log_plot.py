@@ -1,10 +1,12 @@
 """A plot with logarithmic axes as one SVG, for the documentation."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from math import ceil, floor, log10
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 60, 150, 20, 50
+LABEL = 15
 COLOURS = ("#1f6feb", "#b35900", "#2e7d32", "#7b3fb5")
 
 
@@ -16,8 +18,8 @@ def log_plot(
     across = (floor(log10(min(x))), ceil(log10(max(x))))
     up = (floor(log10(min(values))), ceil(log10(max(values))))
     body = [*_grid(across, up, label)]
-    for number, (name, line) in enumerate(lines.items()):
-        points = [
+    drawn = {
+        name: [
             (
                 _place(a, across, LEFT, WIDTH - RIGHT),
                 _place(v, up, HEIGHT - BOTTOM, TOP),
@@ -25,7 +27,12 @@ def log_plot(
             for a, v in zip(x, line, strict=True)
             if v > 0
         ]
-        body += _line(name, points, COLOURS[number % len(COLOURS)])
+        for name, line in lines.items()
+        if max(line) > 0
+    }
+    heights = _apart({name: points[-1][1] for name, points in drawn.items()})
+    for (name, points), colour in zip(drawn.items(), cycle(COLOURS), strict=False):
+        body += _line(name, points, heights[name], colour)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         'font-family="sans-serif" font-size="12">'
@@ -60,15 +67,24 @@ def _grid(across: tuple[int, int], up: tuple[int, int], label: str) -> list[str]
     return parts
 
 
-def _line(name: str, points: Sequence[tuple[float, float]], colour: str) -> list[str]:
-    if not points:
-        return []
+def _apart(heights: Mapping[str, float]) -> dict[str, float]:
+    """Heights for labels: where their lines end, but none on top of another."""
+    found: dict[str, float] = {}
+    last = -float(LABEL)
+    for name in sorted(heights, key=lambda name: heights[name]):
+        last = found[name] = max(heights[name], last + LABEL)
+    return found
+
+
+def _line(
+    name: str, points: Sequence[tuple[float, float]], height: float, colour: str
+) -> list[str]:
     path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     dots = "".join(
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points
     )
-    x, y = points[-1]
     return [
         f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>{dots}',
-        f'<text x="{x + 8:.1f}" y="{y + 4:.1f}" fill="{colour}">{name}</text>',
+        f'<text x="{points[-1][0] + 8:.1f}" y="{height + 4:.1f}" fill="{colour}">'
+        f"{name}</text>",
     ]
