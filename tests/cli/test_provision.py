@@ -304,8 +304,9 @@ def test_thresholds_and_rows_are_compared(
     code, lines, _ = printed(capsys, *call, "--force")
     assert code == 0
     assert lines[0].startswith("4 plans: from $")
-    assert lines[1].split()[:4] == ["threshold", "type", "brokers", "cost"]
-    assert [line.split()[0] for line in lines[2:6]] == ["10", "10", "40", "40"]
+    assert lines[1].split()[:4] == ["type", "threshold", "brokers", "cost"]
+    found = [line.split("  ")[1:3] for line in lines[2:4]]
+    assert [name for name, _ in found] == ["small", "small + lárge"]
     assert f"{plans[3]['load']:,}" == lines[5].split()[-1]
     assert lines[-1] == "Plans: many/"
 
@@ -379,6 +380,14 @@ WRONG = {
     "a negative budget": (
         ["--broker", "c3.large", "--budget", "-5"],
         "--budget: found -5.0, expected",
+    ),
+    "a price beyond reason": (
+        ["--capacity", "9", "--broker-hour", "1e308"],
+        "--broker-hour: found 1e+308, expected zero or more dollars, at most",
+    ),
+    "a report where the plan goes": (
+        ["--capacity", "9", "--out", "here", "--report", "here"],
+        "--report here: the plan goes there",
     ),
     "an unknown type": (["--broker", "c3.larg"], "Did you mean c3.large"),
     "a type twice": (["--broker", "c3.large,c3.large"], "'c3.large' twice"),
@@ -617,3 +626,16 @@ def test_spark_gives_the_same_plan(
 def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["provision", "--help"]) == 0
     assert "brokerwise provision out/workload" in capsys.readouterr().out
+
+
+def test_several_plans_do_not_go_into_a_plan(
+    two_topics: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["provision", two_topics, "--threshold", "5", "--capacity", "99"]) == 0
+    before = sorted(Path("out/plan").rglob("*"))
+    several = ["--threshold", "5,6", "--capacity", "99", "--force"]
+    assert run(["provision", two_topics, *several]) == 2
+    assert "out/plan is a plan, expected a directory for several" in (
+        capsys.readouterr().err
+    )
+    assert sorted(Path("out/plan").rglob("*")) == before

@@ -239,7 +239,7 @@ def test_a_grown_topic_sheds_and_a_broker_is_opened(tmp_path: Path) -> None:
     assert made.plan.options["brokers_from"] == [0, -1]
     refused = scene.replan(grown, 0, name="third")
     assert refused.header is None
-    assert "than the 0 that are allowed: 1 in the calmest way" in refused.plan.reason
+    assert "with 0 moves: the calmest takes 1" in refused.plan.reason
     assert refused.plan.reason.endswith("It works with --max-moves 1.")
     assert refused.plan.status is Status.INFEASIBLE
 

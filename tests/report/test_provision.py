@@ -270,7 +270,7 @@ def test_several_plans_are_drawn_against_their_thresholds() -> None:
         "2 plans: from $100.00 (threshold 14, small + <b>big</b>) to $150.00 "
         "(threshold 200, small + <b>big</b>) a period of 1 hour." in reader.text
     )
-    assert "200 small + <b>big</b> 2 $150.00 $73,000 $140.00 10 % $60.00" in reader.text
+    assert "small + <b>big</b> 200 2 $150.00 $73,000 $140.00 10 % $60.00" in reader.text
 
 
 def test_a_plan_that_is_not_possible_is_in_the_table() -> None:
@@ -279,7 +279,7 @@ def test_a_plan_that_is_not_possible_is_in_the_table() -> None:
     impossible = result_of(99, status="infeasible", reason="u needs a", **nothing)
     del impossible["details"]
     text = Reader(render(several(result_of(), impossible))).text
-    assert "99 small + <b>big</b> infeasible" in text
+    assert "small + <b>big</b> 99 infeasible" in text
     assert "u needs a" in text
     assert "2 plans; 1 of them infeasible: from $100.00" in text
     assert answer_of_several([impossible]) == "None of 1 plan is possible."

@@ -143,6 +143,11 @@ class Request:
 
             refuse_unwritable(self.report)
             self._refuse_in_workload("--report", str(self.report))
+            if self.report.resolve() == Path(self.out).resolve():
+                raise InputError(
+                    f"--report {self.report}: the plan goes there",
+                    hint="Name another file.",
+                )
 
     @property
     def _several(self) -> bool:
@@ -157,6 +162,12 @@ class Request:
         fleets = self.fleet.fleets(header)
         if not self._several:
             return [Target(self.thresholds[0], fleets[0], out)]
+        if (out / "plan.json").exists():
+            raise InputError(
+                f"{out} is a plan, expected a directory for several; "
+                "nothing was written",
+                hint="Choose another --out.",
+            )
         names = _folders(fleets)
         return [
             Target(threshold, fleet, out / f"{threshold}-{name}")

@@ -84,11 +84,11 @@ def _several(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Threshold and numbers to the right, the type to the left."""
+    """The type to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
-            cell.ljust(width) if column == 1 else cell.rjust(width)
+            cell.ljust(width) if column == 0 else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield f"  {'   '.join(cells)}".rstrip()

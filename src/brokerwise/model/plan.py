@@ -107,8 +107,9 @@ class Plan:
         if name in figures:
             value: float = figures[name]
             return value
-        kind = self.__dict__.get("kind")
-        raise AttributeError(f"a plan of kind {kind!r} has no {name!r}")
+        kind, status = self.__dict__.get("kind"), self.__dict__.get("status")
+        what = f"{status} plan" if status is Status.INFEASIBLE else "plan"
+        raise AttributeError(f"this {what} of kind {kind!r} has no {name!r}")
 
     def __repr__(self) -> str:
         return (

@@ -16,6 +16,7 @@ from brokerwise.model.errors import InputError
 BYTES_PER_GIGABYTE = 10**9
 HOURS_PER_MONTH = 730
 SECONDS_PER_HOUR = 3600
+MOST_USD = 1e12
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -82,8 +83,11 @@ def checked_count(value: int, field: str, least: int = 0) -> int:
 def checked_price(value: float, field: str) -> float:
     """The value as a plain float, if it is a price in dollars."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (number and isfinite(value) and value >= 0):
-        raise InputError(f"{field}: found {value!r}, expected zero or more dollars")
+    if not (number and isfinite(value) and 0 <= value <= MOST_USD):
+        raise InputError(
+            f"{field}: found {value!r}, expected zero or more dollars, "
+            f"at most {MOST_USD:,.0f}"
+        )
     return float(value)
 
 

@@ -6,6 +6,7 @@ from brokerwise.report.html import Table
 from brokerwise.report.numbers import dollars, percent
 from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.report.provision_plots import (
+    STEPS_IN_WORDS,
     USD,
     capacity_line,
     load_table,
@@ -43,8 +44,8 @@ def _ladders(named: Sequence[tuple[str, Sequence[Result]]]) -> Plot:
         )
     return Plot(
         "What each step takes off the cost",
-        "The naive plan is 100 %; then the published optimisations (a) to (e) one "
-        "after the other, and ours.",
+        "The naive plan (random selection, first fit) is 100 %; then "
+        f"{STEPS_IN_WORDS}, and ours.",
         Axis("", False, [s["name"] for s in named[0][1]]),
         Axis("cost, % of the naive plan", False),
         series,

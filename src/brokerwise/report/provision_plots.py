@@ -13,6 +13,13 @@ USD = Axis("dollars a period", False)
 _BARS = 60  # more than this are a curve
 
 
+STEPS_IN_WORDS = (
+    "the published optimisations one after the other: (a) greedy selection, (b) the "
+    "pairs of a topic together, (c) the largest topics first, (d) the roomiest broker "
+    "first, (e) spread only where that is cheaper"
+)
+
+
 def plots_of_one(result: Result) -> list[Plot]:
     """What a plan costs and why, and how full its brokers are."""
     details = result["details"]
@@ -53,8 +60,8 @@ def _ladder(result: Result) -> Plot:
     ]
     return Plot(
         "What each step takes off the cost",
-        "The naive plan, the published optimisations (a) to (e) one after the other, "
-        "and ours. No plan can cost less than the bounds.",
+        f"The naive plan (random selection, first fit), then {STEPS_IN_WORDS}, and "
+        "ours. No plan can cost less than the bounds.",
         Axis("", False, [s["name"] for s in steps]),
         USD,
         [costs, *lines],

@@ -156,7 +156,7 @@ def moves_sentence(result: Result) -> str:
 def comparison(results: Sequence[Result]) -> Table:
     """Plans beside each other, a row each."""
     columns = (
-        *("threshold", "type", "brokers", "cost", "a month"),
+        *("type", "threshold", "brokers", "cost", "a month"),
         *("certified", "gap", "the paper's", "gap", "load"),
     )
     return Table(
@@ -167,7 +167,7 @@ def comparison(results: Sequence[Result]) -> Table:
 
 
 def _row(result: Result) -> tuple[str, ...]:
-    first = (f"{result['threshold']:,}", fleet_label(result))
+    first = (fleet_label(result), f"{result['threshold']:,}")
     if not is_plan(result):
         return (*first, "infeasible", *[""] * 7)
     return (

@@ -308,3 +308,25 @@ def test_mixed_fleets_are_sound_and_their_bound_is_below_every_single_type(
         if alone.objective is not None:
             assert plan.bound is not None
             assert plan.bound <= alone.objective * (1 + 1e-9)
+
+
+def test_a_plan_with_the_least_load_and_rent_is_optimal_though_prices_round() -> None:
+    fleet = Fleet.types(BrokerType("b", 5000, hour_usd=0.15), gigabyte_usd=0.12)
+    plan = solve(Problem(firehose(), fleet, 10**9))
+    assert plan.load == plan.figures["load_bound"]
+    assert (plan.status, plan.gap) == (Status.OPTIMAL, 0.0)
+
+
+def test_rates_whose_sums_would_not_fit_are_refused() -> None:
+    workload = Workload.from_pairs(
+        topics=["t"], subscribers=["v"], rates={"t": 2**60 + 1}
+    )
+    with pytest.raises(InputError, match="rate of the largest topic: found 1,152,921"):
+        solve(Problem(workload, Fleet.of(1, 2**62), 1))
+
+
+def test_rounds_beyond_number_end_when_nothing_moves_any_more() -> None:
+    workload = random_workload(3, topics=30, subscribers=40, most=50)
+    problem = Problem(workload, Fleet.of(99, 400), 60)
+    many = solve(problem, Options(rounds=10**9))
+    assert many.options["rounds"] < 30

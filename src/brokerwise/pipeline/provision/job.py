@@ -91,12 +91,9 @@ def provision_directory(
             with engine.scan(threshold, targets[0].out) as scan:
                 provisioning = Provisioning(scan, threshold, run.options)
                 made += [run.make(scan, provisioning, t, o) for t, o in group]
-        stack.pop_all()
-    for result, output in zip(made, outputs, strict=True):
-        if result.header is None:
-            output.abort()
-        else:
-            output.commit(result.header.as_json())
+        for result, output in zip(made, outputs, strict=True):
+            if result.header is not None:
+                output.commit(result.header.as_json())
     return made
 
 

@@ -160,22 +160,26 @@ class _Job:
         with stage("keep"):
             held, anew = self._tallies(source, len(fresh.topics.rates))
         with stage("repack"):
-            proposal, fewest = self._propose(fresh, held, anew)
+            proposal = self._propose(fresh, held, anew)
         if proposal is None:
-            return self._infeasible(fresh, self._reason(fresh, fewest))
+            load = fresh.bound.load if fresh.bound is not None else 0
+            reason = fresh.reason or no_packing(load, fresh.fleet)
+            return self._infeasible(fresh, reason)
         draft = self._draft(fresh, proposal)
         with stage("place"):
             scan, draft = self._chosen(source, draft, proposal)
             plan, header = self.engine.write(scan, draft, output)
         with stage("moves"):
             found = self._changes(rules, output.root, header, proposal)
+        if self.max_moves is not None and found.moves > self.max_moves:
+            return self._infeasible(fresh, self._too_many(found.moves))
         with stage("audit"):
             self._audit(header, output)
         return self._replanned(fresh, plan, header, proposal, found)
 
-    def _propose(
-        self, fresh: Draft, held: Tally, anew: Tally
-    ) -> tuple[Proposal | None, int | None]:
+    def _propose(self, fresh: Draft, held: Tally, anew: Tally) -> Proposal | None:
+        """What to do; the calmest way if none is sure to keep within the limit."""
+
         def packed() -> Packing | None:
             demand = Demand(fresh.topics.rates, held.counts, lambda: iter(()))
             return pack("tight", demand, fresh.fleet, fresh.prices, self.options.stop)
@@ -188,7 +192,7 @@ class _Job:
                 Served(held, packed, True),
                 Served(anew, lambda: fresh.packing, False),
             ]
-        return replan(
+        best, calmest = replan(
             self.runs,
             selections,
             fresh.topics.rates,
@@ -196,6 +200,7 @@ class _Job:
             fresh.prices,
             self.max_moves,
         )
+        return best or calmest
 
     def _draft(self, fresh: Draft, proposal: Proposal) -> Draft:
         bound = fresh.bound
@@ -282,14 +287,11 @@ class _Job:
             cost_fresh=cost,
         )
 
-    def _reason(self, fresh: Draft, fewest: int | None) -> str:
-        if fewest is None:
-            load = fresh.bound.load if fresh.bound is not None else 0
-            return fresh.reason or no_packing(load, fresh.fleet)
+    def _too_many(self, moves: int) -> str:
         return (
-            f"to keep within capacities takes more moves than the {self.max_moves:,} "
-            f"that are allowed: {fewest:,} in the calmest way that was found\n"
-            f"It works with --max-moves {fewest}."
+            f"no way was found to keep within capacities with {self.max_moves:,} "
+            f"moves: the calmest takes {moves:,}\n"
+            f"It works with --max-moves {moves}."
         )
 
     def _tallies(self, source: Keeping, topics: int) -> tuple[Tally, Tally]:

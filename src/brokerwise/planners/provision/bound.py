@@ -12,7 +12,7 @@ import numpy as np
 
 from brokerwise.kernels.ascent import first_sums, receptions, weights_of
 from brokerwise.kernels.selection import Survey, Topics
-from brokerwise.model.cost import Prices
+from brokerwise.model.cost import Cost, Prices
 from brokerwise.model.fleet import Fleet
 from brokerwise.planners.provision.cover import cover_bound
 from brokerwise.planners.provision.scan import Scan
@@ -24,6 +24,8 @@ WORK = 700_000_000
 # takes long, neither is one less close that puts the cost as close.
 CLOSE, CLOSE_IF_LARGE = 0.001, 0.01
 LARGE = 40_000_000
+# Rounds that move shares by fewer bits move nothing.
+STILL = 0.005
 # Far above what adding up floating-point numbers can be off by.
 ROUNDING = 1e-9
 
@@ -63,6 +65,16 @@ class Bound:
             + rest * min(prices.incoming, prices.outgoing)
         )
         return self._rent(fleet, prices) + bandwidth * (1 - ROUNDING)
+
+    def is_met_by(
+        self, cost: Cost, incoming: int, outgoing: int, fleet: Fleet, prices: Prices
+    ) -> bool:
+        """Whether a plan has the least load and rent: then nothing is left to prove,
+        though rounding keeps `cost` below what the plan costs."""
+        same = (incoming, outgoing) == (self.incoming, self.outgoing)
+        if prices.incoming == prices.outgoing:
+            same = incoming + outgoing == self.load
+        return same and cost.brokers <= self._rent(fleet, prices) * (1 + ROUNDING)
 
     def _rent(self, fleet: Fleet, prices: Prices) -> float:
         """The least for brokers: of all types, and of those that large topics need."""
@@ -118,6 +130,8 @@ def certified_bound(
         if stop() or (rounds is None and _close(best, chosen, fleet, prices, large)):
             break
         weights = weights_of(topics, survey, fleet.largest_capacity, sums, number)
+        if weights.bits < STILL:
+            break
         value, sums = scan.ascend(topics, weights, first=number == 1)
         found = floor(value * (1 - ROUNDING))
         best = replace(best, load=max(best.load, found), rounds=number)

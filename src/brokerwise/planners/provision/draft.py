@@ -80,6 +80,9 @@ class Draft:
         number = np.bincount(packing.broker_type, minlength=len(self.prices.brokers))
         cost = self.prices.cost(number.tolist(), incoming, outgoing)
         paper = not_above(self.paper.cost(self.fleet, self.prices), cost.total)
+        bound = self.bound.cost(self.fleet, self.prices)
+        if self.bound.is_met_by(cost, incoming, outgoing, self.fleet, self.prices):
+            bound = max(bound, cost.total)
         return {
             "cost": cost.total,
             "cost_brokers": cost.brokers,
@@ -90,7 +93,7 @@ class Draft:
             "pairs": int(placement.pairs.sum()),
             "load_bound": self.bound.load,
             "brokers_bound": fewest_brokers(self.bound.load, self.fleet),
-            "bound": self.bound.cost(self.fleet, self.prices),
+            "bound": bound,
             "load_bound_paper": self.paper.load,
             "bound_paper": paper,
             "gap_paper": gap(cost.total, paper),

@@ -72,9 +72,10 @@ def replan(
     fleet: Fleet,
     prices: Prices,
     most: int | None,
-) -> tuple[Proposal | None, int | None]:
-    """The cheapest proposal with no more than `most` moves, and if there is none, the
-    fewest moves of any (None: the fleet's limits leave no proposal at all).
+) -> tuple[Proposal | None, Proposal | None]:
+    """The cheapest proposal with no more than `most` moves, and the calmest of all
+    (None: the fleet's limits leave no proposal at all). Its moves are counted from
+    above, so it may keep within the limit even if there is no other that does.
 
     Without a limit all selections are compared. With one, what is served is to stay
     too: the first selection from which there is a way within the limit is taken.
@@ -87,12 +88,12 @@ def replan(
         found = [o for o in offers if most is None or o.moves <= most]
         if found and most is not None:
             break
-    fewest = min((o.moves for o in offers), default=None)
+    calmest = min(offers, key=lambda o: (o.moves, o.cost), default=None)
     if not found:
-        return None, fewest
+        return None, calmest
     limit = min(o.cost for o in found) * (1 + EQUAL)
     good = [o for o in found if o.cost <= limit]
-    return min(good, key=lambda o: (o.changes, o.cost)), fewest
+    return min(good, key=lambda o: (o.changes, o.cost)), calmest
 
 
 def _proposals(

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from brokerwise.kernels.selection import Survey, Topics
+from brokerwise.model.arrays import Int64s
 from brokerwise.model.cost import Prices
+from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
@@ -27,6 +29,8 @@ from brokerwise.planners.provision.infeasible import no_packing, out_of_reach
 from brokerwise.planners.provision.options import Options, never
 from brokerwise.planners.provision.packing import WORK, Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan, Scan
+
+LARGEST_RATE = 2**60
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class Provisioning:
     def draft(self, fleet: Fleet) -> Draft:
         """Decide everything for a fleet but write down no pairs."""
         options, scan = self._options, self._scan
+        _refuse_enormous(scan.rates)
         prices = Prices.of(fleet, scan.period_seconds, scan.message_bytes)
         topics = carried(scan.rates, fleet)
         with options.stage("select"):
@@ -152,3 +157,13 @@ class Provisioning:
                 self._options.stop,
             )
         return self._bounds[key]
+
+
+def _refuse_enormous(rates: Int64s) -> None:
+    """Sums of a few rates, and their doubles, must fit in 64 bits everywhere."""
+    if len(rates) and rates[0] > LARGEST_RATE:
+        raise InputError(
+            f"rate of the largest topic: found {rates[0]:,}, expected at most "
+            f"{LARGEST_RATE:,} (2^60)",
+            hint="Count in larger units.",
+        )
