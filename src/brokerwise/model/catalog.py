@@ -137,8 +137,8 @@ def fleet_of(
         if usable < 1:
             raise InputError(
                 f"broker type {name!r} can carry nothing: of {whole:,} messages per "
-                f"period, peak-to-mean {peak_to_mean:g} and headroom {100 * headroom:.10g}% "
-                "leave less than 1"
+                f"period, peak-to-mean {peak_to_mean:g} and headroom "
+                f"{100 * headroom:.10g}% leave less than 1"
             )
         return BrokerType(name, usable, offer.count, offer.hour_usd)
 
@@ -160,7 +160,7 @@ def usable_share(peak_to_mean: float, headroom: float) -> Fraction:
         )
     if not 0 <= headroom < 1:
         raise InputError(
-            f"headroom: found {headroom:.10g} ({100 * headroom:.10g}%), expected a share "
-            "from 0 to below 1 (100%)"
+            f"headroom: found {headroom:.10g} ({100 * headroom:.10g}%), expected "
+            "a share from 0 to below 1 (100%)"
         )
     return (1 - Fraction(str(headroom))) / Fraction(str(peak_to_mean))
