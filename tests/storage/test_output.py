@@ -377,3 +377,8 @@ def test_what_abort_cannot_remove_the_next_run_clears(
     assert len(list(tmp_path.iterdir())) == 2  # the directory and its lock
     Output.begin(Place(str(tmp_path / "w")), "header.json", force=False).abort()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_where_nothing_can_be_made_is_refused() -> None:
+    with pytest.raises(InputError, match=r"/proc/x cannot be made: "):
+        Output.begin(Place("/proc/x"), "h.json", force=False)

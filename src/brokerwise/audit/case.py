@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from brokerwise.audit.plan_files import PlanFiles, open_plan, staged_plan
-from brokerwise.model.errors import DigestMismatchError
+from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import PlanHeader
 from brokerwise.storage.workload import WorkloadHeader, read_header
@@ -25,8 +25,18 @@ def open_case(plan: Place, workload: Place | None = None) -> Case:
     DigestMismatchError for a workload that is not the plan's. Reads no pair.
     """
     files = open_plan(plan.absolute())
-    place = (workload or Place(files.header.workload["path"])).absolute()
-    return _matched(files, place, read_header(place))
+    if workload is not None:
+        return _matched(files, workload.absolute(), read_header(workload))
+    place = Place(files.header.workload["path"]).absolute()
+    try:
+        return _matched(files, place, read_header(place))
+    except DigestMismatchError:
+        raise
+    except InputError as cause:
+        raise InputError(
+            f"the workload of {plan} is not where it says: {cause.message}",
+            hint="Name its workload: brokerwise audit PLAN --workload DIR",
+        ) from cause
 
 
 def staged_case(

@@ -59,12 +59,12 @@ class Output:
         _refuse_existing(out, header, force)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            run, lock = locked_run(target)
         except OSError as cause:
             raise InputError(
                 f"{out} cannot be made: {cause.strerror}: {cause.filename}",
                 hint="Choose another --out.",
             ) from cause
-        run, lock = locked_run(target)
         root = Path(lock.name).with_suffix("")
         root.mkdir()
         return cls(Place(str(target)), header, Place(str(root)), run, force, lock)
