@@ -61,6 +61,7 @@ def test_a_cluster_gives_the_plan_of_one_process(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["alone", "cluster", "workers"]
 
 
+@pytest.mark.long
 def test_a_run_killed_half_way_leaves_the_old_plan_and_the_next_clears_up(
     workload: Path, tmp_path: Path
 ) -> None:
