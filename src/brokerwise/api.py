@@ -7,7 +7,6 @@ a local one that is started for the purpose and ends with the process.
 import atexit
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +23,7 @@ from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.profile import Profile
 from brokerwise.model.workload import Workload
+from brokerwise.pipeline.provision.savable import SavablePlan
 from brokerwise.planners.provision.budget import Answer, affordable
 from brokerwise.storage import catalog as catalog_storage
 from brokerwise.storage import plan as plan_storage
@@ -34,13 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from brokerwise.pipeline.ingest.job import Ingested
-    from brokerwise.planners.provision.options import Options
 
 Path: TypeAlias = str | PathLike[str]
 Paths: TypeAlias = Path | list[Path] | tuple[Path, ...]
-
-# Where a plan says its workload is that is nowhere on disk.
-_IN_MEMORY = "in memory"
 
 __all__ = [
     "Answer",
@@ -200,42 +196,6 @@ def profile(workload: Workload | Path) -> Profile:
     return profile_directory(_session(), _place(workload))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SavablePlan(Plan):
-    """A plan that knows its workload, in memory or where it is on disk."""
-
-    workload: Workload | None = None
-    workload_directory: str | None = None
-
-    def save(
-        self, directory: Path, workload: Path | None = None, *, force: bool = False
-    ) -> str:
-        """Audit the plan and write it; returns its digest.
-
-        `workload` is where the workload is, or will be, on disk, if the plan does
-        not know. Without one the plan is still tied to the workload by its digest.
-        """
-        if self.status is Status.INFEASIBLE:
-            raise InputError(f"there is no plan to save: {self.reason}")
-        if self.workload is None:
-            raise InputError("the pairs of this plan are on disk already")
-        found = violations(self, self.workload)
-        if found:
-            raise BrokerwiseError(
-                "the audit found violations in the plan; nothing was written",
-                details=[violation.message for violation in found],
-            )
-        where = self.workload_directory if workload is None else fspath(workload)
-        header = plan_storage.write_plan(
-            self,
-            _place(directory),
-            workload=Place(where or _IN_MEMORY),
-            workload_digest=workload_storage.digest_of(self.workload),
-            force=force,
-        )
-        return header.digest
-
-
 def provision(
     workload: Workload | Path,
     fleet: Fleet,
@@ -258,19 +218,25 @@ def provision(
     """
     from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.provision.engines import IN_MEMORY
+    from brokerwise.pipeline.provision.job import Target
+    from brokerwise.pipeline.provision.savable import (
+        planned_in_memory,
+        planned_on_spark,
+    )
     from brokerwise.planners.provision.options import Options
 
     options = Options(selection, packing, rounds, seed, deadline(seconds))
-    if isinstance(workload, Workload):
-        plan = _provisioned(workload, None, fleet, threshold, options)
-    else:
-        pairs = workload_storage.read_header(_place(workload)).pairs
-        if pairs > IN_MEMORY:
-            return _provisioned_on_spark(
-                workload, fleet, threshold, options, out, force
+    place = None if isinstance(workload, Workload) else _place(workload)
+    if place is not None and workload_storage.read_header(place).pairs > IN_MEMORY:
+        if out is None:
+            raise InputError(
+                f"workload {place} is too large to be planned in memory: "
+                "say with out= where the plan goes"
             )
-        read = read_workload(workload)
-        plan = _provisioned(read, fspath(workload), fleet, threshold, options)
+        target = Target(threshold, fleet, _place(out))
+        return planned_on_spark(_session(), place, target, options, force)
+    read = workload if isinstance(workload, Workload) else read_workload(workload)
+    plan = planned_in_memory(read, place, fleet, threshold, options)
     if out is not None and plan.status is not Status.INFEASIBLE:
         plan.save(out, force=force)
     return plan
@@ -288,12 +254,15 @@ def fleet(
     workload: Workload | Path,
     *,
     catalog: Catalog | None = None,
-    **settings: float | None,
+    peak_to_mean: float = 1.0,
+    headroom: float = 0.0,
+    gigabyte_usd: float | None = None,
+    gigabyte_in_usd: float | None = None,
 ) -> Fleet:
     """Broker types by name, such as "c3.large,c3.xlarge", as brokers for a workload.
 
-    Settings are those of `fleet_of`: `peak_to_mean`, `headroom`, `gigabyte_usd` and
-    `gigabyte_in_usd`.
+    `headroom` is the share of every broker that stays free; prices of a gigabyte are
+    the catalog's unless given.
     """
     measures: Workload | workload_storage.WorkloadHeader
     if isinstance(workload, Workload):
@@ -305,7 +274,10 @@ def fleet(
         parse_broker(types) if isinstance(types, str) else types,
         period_seconds=measures.period_seconds,
         message_bytes=measures.message_bytes,
-        **settings,  # type: ignore[arg-type]
+        peak_to_mean=peak_to_mean,
+        headroom=headroom,
+        gigabyte_usd=gigabyte_usd,
+        gigabyte_in_usd=gigabyte_in_usd,
     )
 
 
@@ -327,53 +299,6 @@ def audit(
         raise InputError("a plan directory is audited against a workload directory")
     where = None if workload is None else _place(workload)
     return list(audit_directory(_place(plan), where).violations)
-
-
-def _provisioned(
-    workload: Workload,
-    directory: str | None,
-    fleet: Fleet,
-    threshold: int,
-    options: "Options",
-) -> SavablePlan:
-    from brokerwise.pipeline.progress import Stopwatch
-    from brokerwise.planners.provision.solve import Problem, solve
-
-    watch = Stopwatch()
-    problem = Problem(workload, fleet, threshold)
-    plan = solve(problem, replace(options, stage=watch.stage))
-    return _savable(plan, workload, directory, seconds=watch.seconds)
-
-
-def _provisioned_on_spark(
-    workload: Path,
-    fleet: Fleet,
-    threshold: int,
-    options: "Options",
-    out: Path | None,
-    force: bool,
-) -> SavablePlan:
-    from brokerwise.pipeline.provision.engines import SparkEngine
-    from brokerwise.pipeline.provision.job import Target, provision_directory
-
-    if out is None:
-        raise InputError(
-            f"workload {fspath(workload)} is too large to be planned in memory: "
-            "say with out= where the plan goes"
-        )
-    engine = SparkEngine(_session(), _place(workload))
-    target = Target(threshold, fleet, _place(out))
-    [made] = provision_directory(engine, [target], options, force=force)
-    return _savable(made.plan, None, fspath(workload))
-
-
-def _savable(
-    plan: Plan, workload: Workload | None, directory: str | None, **changed: Any
-) -> SavablePlan:
-    same = {field.name: getattr(plan, field.name) for field in fields(plan)}
-    return SavablePlan(
-        **(same | changed), workload=workload, workload_directory=directory
-    )
 
 
 def _open_session() -> "AbstractContextManager[SparkSession]":

@@ -225,7 +225,7 @@ def follows(seed: int, subscribers: int = 120, topics: int = 60) -> Case:
 
 def cheapest_on_one_broker(case: Case) -> float:
     """The least load of all selections on one broker, by HiGHS."""
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver: Any = highspy.Highs()
     solver.silent()
     received = [solver.addBinary(obj=float(rate)) for rate in case.topics.rates]
     for i, wanted in enumerate(case.lists):

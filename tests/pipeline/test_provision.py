@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from brokerwise.audit.memory import audit_directory
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import Plan, Status
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.pipeline.provision import scan as scan_module
@@ -21,10 +21,13 @@ from brokerwise.pipeline.provision.job import (
     Target,
     provision_directory,
 )
+from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.options import SELECTIONS, Options
+from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.storage import subscribers as parts
+from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan import read_plan, read_plan_header
+from brokerwise.storage.plan import PlanHeader, read_plan, read_plan_header
 from brokerwise.storage.workload import write_workload
 
 FLEET = Fleet.types(BrokerType("b", 60_000, hour_usd=0.15), gigabyte_usd=0.12)
@@ -149,7 +152,9 @@ def test_a_plan_that_the_audit_refuses_does_not_appear(
     engine = MemoryEngine(directory)
     write = engine.write
 
-    def forged(scan, draft, output):  # type: ignore[no-untyped-def]
+    def forged(
+        scan: MemoryScan, draft: Draft, output: Output
+    ) -> tuple[Plan, PlanHeader]:
         plan, header = write(scan, draft, output)
         return plan, replace(header, figures={**header.figures, "load": 1})
 

@@ -27,7 +27,8 @@ def tree_of(rooms: Int64s) -> Int64s:
 
 @leaf
 def room_of(tree: Int64s, broker: int) -> int:
-    return tree[len(tree) // 2 + broker]  # type: ignore[no-any-return]
+    room: int = tree[len(tree) // 2 + broker]
+    return room
 
 
 @leaf

@@ -72,7 +72,7 @@ def cheapest_by_highs(
     price_in, price_out = unit_prices(workload, fleet)
     rent = kind.hour_usd * hours(workload.period_seconds)
     rates = workload.rates.tolist()
-    h: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    h: Any = highspy.Highs()
     h.setOptionValue("output_flag", False)
     used = [h.addBinary(obj=rent) for _ in range(brokers)]
     carries = {

@@ -119,7 +119,7 @@ def test_large_covers_agree_with_an_independent_solver(seed: int) -> None:
 
 
 def least_rent(load: int, capacities: list[int], prices: list[float]) -> float:
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver: Any = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("mip_rel_gap", 1e-9)
     numbers = [solver.addIntegral(lb=0, obj=usd) for usd in prices]

@@ -1,0 +1,101 @@
+"""Plans that know their workload, and so can be saved."""
+
+from dataclasses import dataclass, fields, replace
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+from brokerwise.audit.memory import violations
+from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.model.fleet import Fleet
+from brokerwise.model.plan import Plan, Status
+from brokerwise.model.workload import Workload
+from brokerwise.storage.place import Place
+from brokerwise.storage.plan import write_plan
+from brokerwise.storage.workload import digest_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from brokerwise.pipeline.provision.job import Target
+    from brokerwise.planners.provision.options import Options
+
+# Where a plan says its workload is that is nowhere on disk.
+_NOWHERE = Place("in memory")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavablePlan(Plan):
+    """A plan that knows its workload, in memory or where it is on disk."""
+
+    workload: Workload | None = None
+    workload_place: Place | None = None
+
+    def save(
+        self,
+        directory: str | PathLike[str],
+        workload: str | PathLike[str] | None = None,
+        *,
+        force: bool = False,
+    ) -> str:
+        """Audit the plan and write it; returns its digest.
+
+        `workload` is where the workload is, or will be, on disk, if the plan does
+        not know. Without one the plan is still tied to the workload by its digest.
+        """
+        if self.status is Status.INFEASIBLE:
+            raise InputError(f"there is no plan to save: {self.reason}")
+        if self.workload is None:
+            raise InputError("the pairs of this plan are on disk already")
+        found = violations(self, self.workload)
+        if found:
+            raise BrokerwiseError(
+                "the audit found violations in the plan; nothing was written",
+                details=[violation.message for violation in found],
+            )
+        where = self.workload_place if workload is None else Place(fspath(workload))
+        header = write_plan(
+            self,
+            Place(fspath(directory)),
+            workload=where or _NOWHERE,
+            workload_digest=digest_of(self.workload),
+            force=force,
+        )
+        return header.digest
+
+
+def planned_in_memory(
+    workload: Workload,
+    place: Place | None,
+    fleet: Fleet,
+    threshold: int,
+    options: "Options",
+) -> SavablePlan:
+    """Plan in this process; `place` is where the workload was read from, if it was."""
+    from brokerwise.pipeline.progress import Stopwatch
+    from brokerwise.planners.provision.solve import Problem, solve
+
+    watch = Stopwatch()
+    problem = Problem(workload, fleet, threshold)
+    plan = solve(problem, replace(options, stage=watch.stage))
+    return _savable(replace(plan, seconds=watch.seconds), workload, place)
+
+
+def planned_on_spark(
+    spark: "SparkSession",
+    place: Place,
+    target: "Target",
+    options: "Options",
+    force: bool,
+) -> SavablePlan:
+    """Plan on Spark and write the plan, whose pairs stay on disk."""
+    from brokerwise.pipeline.provision.engines import SparkEngine
+    from brokerwise.pipeline.provision.job import provision_directory
+
+    engine = SparkEngine(spark, place)
+    [made] = provision_directory(engine, [target], options, force=force)
+    return _savable(made.plan, None, place)
+
+
+def _savable(plan: Plan, workload: Workload | None, place: Place | None) -> SavablePlan:
+    same: dict[str, Any] = {f.name: getattr(plan, f.name) for f in fields(plan)}
+    return SavablePlan(**same, workload=workload, workload_place=place)
