@@ -62,7 +62,7 @@ from brokerwise.pipeline.provision.scan import SparkScan
 from brokerwise.pipeline.session import start_session
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.options import Options, never
-from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.storage.catalog import shipped_catalog
 from brokerwise.storage.place import Place

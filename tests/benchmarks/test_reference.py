@@ -26,7 +26,7 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.load import broker_loads
 from brokerwise.planners.provision.choice import carried
-from brokerwise.planners.provision.packing import Demand, pack
+from brokerwise.planners.provision.packing.pack import Demand, pack
 
 Wanted = list[list[int]]
 Reference = Callable[..., Run]

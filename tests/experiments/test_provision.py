@@ -17,7 +17,7 @@ from brokerwise.experiments.provision_published import VM_TYPES
 from brokerwise.model.placement import Placement
 from brokerwise.planners.provision.ladder import STEPS
 from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing import Packing, pack
+from brokerwise.planners.provision.packing.pack import Packing, pack
 from brokerwise.planners.provision.solve import Problem, solve
 
 SEED = 2

@@ -17,7 +17,7 @@ from brokerwise.model.cost import Prices
 from brokerwise.model.workload import Workload
 from brokerwise.planners.provision.choice import carried
 from brokerwise.planners.provision.options import never
-from brokerwise.planners.provision.packing import Demand, pack
+from brokerwise.planners.provision.packing.pack import Demand, pack
 from brokerwise.planners.provision.scan import MemoryScan
 
 MOST_TRIES = 16

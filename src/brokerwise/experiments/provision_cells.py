@@ -27,7 +27,7 @@ from brokerwise.planners.provision.choice import Choice, carried, choose, dearne
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.ladder import STEPS
 from brokerwise.planners.provision.options import SELECTIONS, Options, never
-from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning
 

@@ -12,7 +12,7 @@ from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.planners.provision.layout import Former
-from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.replan import EQUAL, Proposal, Served, replan
 
 Where = dict[tuple[int, int], int]  # (topic, subscriber) -> broker

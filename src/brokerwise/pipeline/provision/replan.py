@@ -41,7 +41,7 @@ from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.infeasible import no_packing
 from brokerwise.planners.provision.layout import Former
 from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.replan import Proposal, Served, replan
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning

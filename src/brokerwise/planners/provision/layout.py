@@ -9,8 +9,8 @@ import numpy as np
 from brokerwise.model.arrays import Bools, Int32s, Int64s
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import Fleet
-from brokerwise.planners.provision.packing import Packing
-from brokerwise.planners.provision.packing_pieces import Pieces
+from brokerwise.planners.provision.packing.pack import Packing
+from brokerwise.planners.provision.packing.pieces import Pieces
 
 NOWHERE = -1
 

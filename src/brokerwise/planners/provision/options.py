@@ -7,7 +7,7 @@ from typing import Any
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
-from brokerwise.planners.provision.packing import PACKINGS
+from brokerwise.planners.provision.packing.pack import PACKINGS
 
 SELECTIONS = ("random", "greedy", "exact", "shared")
 

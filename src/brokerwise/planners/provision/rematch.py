@@ -6,7 +6,7 @@ import numpy as np
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.placement import Placement
 from brokerwise.planners.provision.layout import NOWHERE, Layout, Part
-from brokerwise.planners.provision.packing import Packing
+from brokerwise.planners.provision.packing.pack import Packing
 
 
 def rematched(start: Layout, packing: Packing) -> tuple[Packing, list[int], int]:

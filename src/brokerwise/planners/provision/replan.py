@@ -15,7 +15,7 @@ from brokerwise.model.arrays import Int64s
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import Fleet
 from brokerwise.planners.provision.layout import Former, Layout
-from brokerwise.planners.provision.packing import Packing
+from brokerwise.planners.provision.packing.pack import Packing
 from brokerwise.planners.provision.rematch import rematched
 from brokerwise.planners.provision.repack import repacked
 

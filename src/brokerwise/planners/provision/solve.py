@@ -27,7 +27,7 @@ from brokerwise.planners.provision.choice import Choice, carried, choose, dearne
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.infeasible import no_packing, out_of_reach
 from brokerwise.planners.provision.options import Options, never
-from brokerwise.planners.provision.packing import WORK, Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import WORK, Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 
 LARGEST_RATE = 2**60

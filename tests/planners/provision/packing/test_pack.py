@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from tests.kernels.interpreted import interpreted
-from tests.planners.provision import literal_packing as literal
-from tests.planners.provision.packing_cases import (
+from tests.planners.provision.packing import literal
+from tests.planners.provision.packing.cases import (
     Case,
     as_brokers,
     cases,
@@ -29,13 +29,8 @@ from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.cost import Prices
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
-from brokerwise.planners.provision import (
-    packing_attempt,
-    packing_field,
-    packing_pieces,
-    packing_steps,
-)
-from brokerwise.planners.provision.packing import PACKINGS, Demand, pack
+from brokerwise.planners.provision.packing import attempt, field, pieces, steps
+from brokerwise.planners.provision.packing.pack import PACKINGS, Demand, pack
 
 BY_TOPIC = ("grouped", "grouped-largest", "most-free", "custom")
 
@@ -144,10 +139,10 @@ def test_packings_are_the_same_in_plain_python(name: str, case: Case) -> None:
         packing_rooms,
         packing_runs,
         packing_whole,
-        packing_attempt,
-        packing_field,
-        packing_pieces,
-        packing_steps,
+        attempt,
+        field,
+        pieces,
+        steps,
     )
     with interpreted(*modules):
         again = pack(name, case.demand, case.fleet, case.prices, never, 600)
@@ -184,7 +179,7 @@ def test_many_topics_on_many_brokers_are_packed_soundly(name: str) -> None:
 def test_brokers_that_carry_nothing_are_left_out() -> None:
     cuts = np.array([[1, 4, 2], [1, 2, 1]])
     types, home = np.array([7, 8, 9, 7, 6], np.int32), np.array([2, -1], np.int32)
-    kept = packing_pieces.Pieces(types, home, cuts).without_idle()
+    kept = pieces.Pieces(types, home, cuts).without_idle()
     assert kept.broker_type.tolist() == [9, 6]
     assert kept.home.tolist() == [0, -1]
     assert kept.cuts.tolist() == [[1, 1, 2], [1, 0, 1]]

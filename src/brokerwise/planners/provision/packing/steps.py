@@ -18,7 +18,7 @@ from brokerwise.model.arrays import Float64s, Int32s, Int64s
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import Fleet
 from brokerwise.planners.provision.cover import rational
-from brokerwise.planners.provision.packing_pieces import Demand, Pieces
+from brokerwise.planners.provision.packing.pieces import Demand, Pieces
 
 UNLIMITED = 2**62
 

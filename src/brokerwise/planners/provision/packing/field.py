@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from brokerwise.kernels.packing_runs import least_receptions
-from brokerwise.planners.provision.packing_pieces import (
+from brokerwise.planners.provision.packing.pieces import (
     Demand,
     Pieces,
     brokers_of_types,
 )
-from brokerwise.planners.provision.packing_steps import Counter
+from brokerwise.planners.provision.packing.steps import Counter
 
 # Extra traffic, as a part of the load, that is not worth a search.
 CLOSE = 1e-6

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from brokerwise.kernels.packing_fill import FIRST, ROOMIEST, SNUGGEST, climb, filled
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.planners.provision.packing_field import Budget, Field
-from brokerwise.planners.provision.packing_pieces import Pieces
+from brokerwise.planners.provision.packing.field import Budget, Field
+from brokerwise.planners.provision.packing.pieces import Pieces
 
 # Topics placed between two looks at whether to stop.
 PART = 2_000_000

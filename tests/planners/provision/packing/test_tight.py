@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.planners.provision import literal_packing as literal
-from tests.planners.provision.packing_cases import (
+from tests.planners.provision.packing import literal
+from tests.planners.provision.packing.cases import (
     Case,
     as_brokers,
     cases,
@@ -21,8 +21,8 @@ from tests.planners.provision.packing_cases import (
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.planners.provision.cover import cheapest_cover
-from brokerwise.planners.provision.packing import Demand, pack
-from brokerwise.planners.provision.tight import WORK
+from brokerwise.planners.provision.packing.pack import Demand, pack
+from brokerwise.planners.provision.packing.tight import WORK
 
 
 @given(case=cases(limits=True, subscribers=12))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
-from tests.planners.provision import literal_packing as literal
+from tests.planners.provision.packing import literal
 
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import BrokerType, Fleet
-from brokerwise.planners.provision.packing import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 
 
 @dataclass(frozen=True)

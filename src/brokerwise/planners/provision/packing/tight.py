@@ -8,11 +8,11 @@ comes last and is cut has the smallest rates.
 
 from collections.abc import Callable
 
-from brokerwise.planners.provision.packing_attempt import Packer
-from brokerwise.planners.provision.packing_field import Budget, Field, Key
-from brokerwise.planners.provision.packing_mix import Mix, Mixes, cheaper_types
-from brokerwise.planners.provision.packing_pieces import Demand, Pieces
-from brokerwise.planners.provision.packing_steps import (
+from brokerwise.planners.provision.packing.attempt import Packer
+from brokerwise.planners.provision.packing.field import Budget, Field, Key
+from brokerwise.planners.provision.packing.mix import Mix, Mixes, cheaper_types
+from brokerwise.planners.provision.packing.pieces import Demand, Pieces
+from brokerwise.planners.provision.packing.steps import (
     Counter,
     by_rate,
     by_volume,

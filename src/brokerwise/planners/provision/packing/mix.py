@@ -11,8 +11,8 @@ import numpy as np
 
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.planners.provision.cover import rational, search_cover
-from brokerwise.planners.provision.packing_pieces import Demand, Pieces
-from brokerwise.planners.provision.packing_steps import Counter
+from brokerwise.planners.provision.packing.pieces import Demand, Pieces
+from brokerwise.planners.provision.packing.steps import Counter
 
 # Nodes of the search for one mix: there are many, and none has to be proven best.
 NODES = 4_000

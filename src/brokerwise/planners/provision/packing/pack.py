@@ -14,8 +14,8 @@ import numpy as np
 from brokerwise.kernels.packing import IN_ORDER, MOST_FREE
 from brokerwise.model.cost import Prices
 from brokerwise.model.fleet import Fleet
-from brokerwise.planners.provision.packing_pieces import Demand, Packing, Pieces
-from brokerwise.planners.provision.packing_steps import (
+from brokerwise.planners.provision.packing.pieces import Demand, Packing, Pieces
+from brokerwise.planners.provision.packing.steps import (
     Counter,
     by_rate,
     by_volume,
@@ -23,8 +23,8 @@ from brokerwise.planners.provision.packing_steps import (
     first_fit,
     grouped,
 )
-from brokerwise.planners.provision.tight import WORK as WORK
-from brokerwise.planners.provision.tight import tight
+from brokerwise.planners.provision.packing.tight import WORK as WORK
+from brokerwise.planners.provision.packing.tight import tight
 
 __all__ = ["PACKINGS", "Demand", "Packing", "pack"]
 

@@ -1,0 +1,1 @@
+"""Stage 2: on which brokers the selected pairs go."""
