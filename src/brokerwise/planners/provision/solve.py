@@ -65,6 +65,7 @@ class Provisioning:
 
     def __init__(self, scan: Scan, threshold: int, options: Options) -> None:
         self._scan, self._threshold, self._options = scan, threshold, options
+        self._topics: dict[int, Topics] = {}
         self._surveys: dict[int, Survey] = {}
         self._choices: dict[tuple[int, str, float], Choice] = {}
         self._bounds: dict[tuple[int, Fleet], Bound] = {}
@@ -74,7 +75,7 @@ class Provisioning:
         options, scan = self._options, self._scan
         _refuse_enormous(scan.rates)
         prices = Prices.of(fleet, scan.period_seconds, scan.message_bytes)
-        topics = carried(scan.rates, fleet)
+        topics = self._carried(fleet)
         with options.stage("select"):
             survey = self._survey(topics)
             choice = self._choice(topics, fleet, prices, options.selection)
@@ -111,7 +112,7 @@ class Provisioning:
     def choice(self, fleet: Fleet, selection: str) -> tuple[Topics, Choice]:
         """What a selection serves, with the topics that the fleet can carry."""
         prices = Prices.of(fleet, self._scan.period_seconds, self._scan.message_bytes)
-        topics = carried(self._scan.rates, fleet)
+        topics = self._carried(fleet)
         return topics, self._choice(topics, fleet, prices, selection)
 
     def pack(
@@ -123,6 +124,12 @@ class Provisioning:
         # Who has given it a time wants the search to use it.
         work = WORK if stop is never else None
         return pack(packing, demand, fleet, prices, stop, work)
+
+    def _carried(self, fleet: Fleet) -> Topics:
+        """The same object for fleets that carry the same: scans share what they know
+        of it with tasks."""
+        topics = carried(self._scan.rates, fleet)
+        return self._topics.setdefault(topics.low, topics)
 
     def _survey(self, topics: Topics) -> Survey:
         if topics.low not in self._surveys:
