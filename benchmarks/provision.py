@@ -60,8 +60,9 @@ from brokerwise.pipeline.provision.engines import SparkEngine
 from brokerwise.pipeline.provision.job import Target, provision_directory
 from brokerwise.pipeline.provision.scan import SparkScan
 from brokerwise.pipeline.session import start_session
+from brokerwise.planners.control import never
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
-from brokerwise.planners.provision.options import Options, never
+from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.storage.catalog import shipped_catalog

@@ -23,7 +23,7 @@ from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.profile import Profile
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.provision.savable import SavablePlan
+from brokerwise.pipeline.savable import SavablePlan
 from brokerwise.planners.provision.budget import Answer, affordable
 from brokerwise.storage import catalog as catalog_storage
 from brokerwise.storage import plan as plan_storage
@@ -219,7 +219,7 @@ def provision(
     from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.provision.engines import IN_MEMORY
     from brokerwise.pipeline.provision.job import Target
-    from brokerwise.pipeline.provision.savable import (
+    from brokerwise.pipeline.provision.planned import (
         planned_in_memory,
         planned_on_spark,
     )

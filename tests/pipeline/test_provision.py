@@ -17,10 +17,10 @@ from brokerwise.pipeline.provision import scan as scan_module
 from brokerwise.pipeline.provision.engines import Engine, MemoryEngine, SparkEngine
 from brokerwise.pipeline.provision.job import (
     Provisioned,
-    RefusedPlanError,
     Target,
     provision_directory,
 )
+from brokerwise.pipeline.refusal import RefusedPlanError
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.options import SELECTIONS, Options
 from brokerwise.planners.provision.scan import MemoryScan

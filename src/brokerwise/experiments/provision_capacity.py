@@ -15,8 +15,8 @@ from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.cost import Prices
 from brokerwise.model.workload import Workload
+from brokerwise.planners.control import never
 from brokerwise.planners.provision.choice import carried
-from brokerwise.planners.provision.options import never
 from brokerwise.planners.provision.packing.pack import Demand, pack
 from brokerwise.planners.provision.scan import MemoryScan
 

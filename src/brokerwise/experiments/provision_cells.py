@@ -22,11 +22,12 @@ from brokerwise.model.cost import Prices
 from brokerwise.model.plan import gap
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.progress import Stopwatch
+from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import Bound
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.ladder import STEPS
-from brokerwise.planners.provision.options import SELECTIONS, Options, never
+from brokerwise.planners.provision.options import SELECTIONS, Options
 from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning

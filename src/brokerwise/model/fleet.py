@@ -85,3 +85,19 @@ class Fleet:
 
     def __iter__(self) -> Iterator[BrokerType]:
         return iter(self.broker_types)
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bandwidth that is booked in all, to be split over brokers of any size up to
+    `max_broker`; both are load per period."""
+
+    total: int
+    max_broker: int
+
+    def __post_init__(self) -> None:
+        for field in ("total", "max_broker"):
+            what = f"{field} of bandwidth"
+            object.__setattr__(
+                self, field, checked_count(getattr(self, field), what, least=1)
+            )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from brokerwise.model.errors import InputError
-from brokerwise.planners.provision.options import never
+from brokerwise.planners.control import never
 
 
 def deadline(

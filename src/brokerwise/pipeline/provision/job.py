@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from brokerwise.audit.case import staged_case
-from brokerwise.audit.findings import Audit
-from brokerwise.model.errors import BrokerwiseError
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.provision.engines import Engine
+from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.planners.provision.ladder import Step, ladder
 from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.scan import Scan
@@ -20,19 +19,6 @@ from brokerwise.planners.provision.solve import Provisioning
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import HEADER, PlanHeader
-
-
-class RefusedPlanError(BrokerwiseError):
-    """The audit found a plan of ours to be wrong; it was not written."""
-
-    def __init__(self, audit: Audit) -> None:
-        self.audit = audit
-        super().__init__(
-            f"the audit found {audit.total:,} violations in the plan; "
-            "nothing was written",
-            details=[violation.message for violation in audit.violations],
-            hint="This is a defect of brokerwise: please report it.",
-        )
 
 
 @dataclass(frozen=True)
@@ -133,6 +119,4 @@ class _Run:
     def _audit(self, header: PlanHeader, output: Output) -> None:
         workload = self.engine.workload
         case = staged_case(output.root, header, workload, self.engine.header)
-        audit = self.engine.audit(case)
-        if not audit.ok:
-            raise RefusedPlanError(audit)
+        refuse_wrong(self.engine.audit(case))

@@ -22,7 +22,7 @@ from brokerwise.pipeline.provision.former import (
     blocks_of,
     open_former,
 )
-from brokerwise.pipeline.provision.job import RefusedPlanError, Target
+from brokerwise.pipeline.provision.job import Target
 from brokerwise.pipeline.provision.keeping import (
     Changes,
     Keeping,
@@ -35,6 +35,7 @@ from brokerwise.pipeline.provision.keeping import (
     tallied,
     tallied_in_tasks,
 )
+from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.planners.provision.bound import Traffic, certified_bound, paper_bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.draft import Draft
@@ -321,9 +322,7 @@ class _Job:
     def _audit(self, header: PlanHeader, output: Output) -> None:
         engine = self.engine
         case = staged_case(output.root, header, engine.workload, engine.header)
-        audit = engine.audit(case)
-        if not audit.ok:
-            raise RefusedPlanError(audit)
+        refuse_wrong(engine.audit(case))
 
     def _source(self, rules: Shared[Rules]) -> Keeping:
         place, header = self.engine.workload.absolute(), self.engine.header

@@ -1,21 +1,13 @@
 """What may be chosen about how a fleet is provisioned."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
-from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
+from brokerwise.planners.control import Stage, Stop, check_name, never
 from brokerwise.planners.provision.packing.pack import PACKINGS
 
 SELECTIONS = ("random", "greedy", "exact", "shared")
-
-Stage = Callable[[str], AbstractContextManager[Any]]
-
-
-def never() -> bool:
-    return False
 
 
 @dataclass(frozen=True)
@@ -37,12 +29,12 @@ class Options:
     packing: str = "tight"
     rounds: int | None = None
     seed: int = 0
-    stop: Callable[[], bool] = never
+    stop: Stop = never
     stage: Stage = nullcontext
 
     def __post_init__(self) -> None:
-        _check_name("selection", self.selection, SELECTIONS)
-        _check_name("packing", self.packing, tuple(PACKINGS))
+        check_name("selection", self.selection, SELECTIONS)
+        check_name("packing", self.packing, tuple(PACKINGS))
         if self.rounds is not None:
             checked_count(self.rounds, "rounds")
         checked_count(self.seed, "seed")
@@ -50,8 +42,3 @@ class Options:
     @property
     def algorithm(self) -> str:
         return f"{self.selection}+{self.packing}"
-
-
-def _check_name(field: str, found: str, known: tuple[str, ...]) -> None:
-    if found not in known:
-        raise InputError(f"{field}: found {found!r}, expected {', '.join(known)}")

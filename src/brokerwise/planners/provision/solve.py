@@ -17,6 +17,7 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
 from brokerwise.model.workload import Workload
+from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import (
     Bound,
     Traffic,
@@ -26,7 +27,7 @@ from brokerwise.planners.provision.bound import (
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.infeasible import no_packing, out_of_reach
-from brokerwise.planners.provision.options import Options, never
+from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import WORK, Demand, Packing, pack
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 

@@ -1,23 +1,16 @@
 """Plans that know their workload, and so can be saved."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from brokerwise.audit.memory import violations
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.workload import Workload
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import write_plan
 from brokerwise.storage.workload import digest_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from brokerwise.pipeline.provision.job import Target
-    from brokerwise.planners.provision.options import Options
 
 # Where a plan says its workload is that is nowhere on disk.
 _NOWHERE = Place("in memory")
@@ -63,39 +56,7 @@ class SavablePlan(Plan):
         return header.digest
 
 
-def planned_in_memory(
-    workload: Workload,
-    place: Place | None,
-    fleet: Fleet,
-    threshold: int,
-    options: "Options",
-) -> SavablePlan:
-    """Plan in this process; `place` is where the workload was read from, if it was."""
-    from brokerwise.pipeline.progress import Stopwatch
-    from brokerwise.planners.provision.solve import Problem, solve
-
-    watch = Stopwatch()
-    problem = Problem(workload, fleet, threshold)
-    plan = solve(problem, replace(options, stage=watch.stage))
-    return _savable(replace(plan, seconds=watch.seconds), workload, place)
-
-
-def planned_on_spark(
-    spark: "SparkSession",
-    place: Place,
-    target: "Target",
-    options: "Options",
-    force: bool,
-) -> SavablePlan:
-    """Plan on Spark and write the plan, whose pairs stay on disk."""
-    from brokerwise.pipeline.provision.engines import SparkEngine
-    from brokerwise.pipeline.provision.job import provision_directory
-
-    engine = SparkEngine(spark, place)
-    [made] = provision_directory(engine, [target], options, force=force)
-    return _savable(made.plan, None, place)
-
-
-def _savable(plan: Plan, workload: Workload | None, place: Place | None) -> SavablePlan:
+def savable(plan: Plan, workload: Workload | None, place: Place | None) -> SavablePlan:
+    """The same plan, with its workload or where that is."""
     same: dict[str, Any] = {f.name: getattr(plan, f.name) for f in fields(plan)}
     return SavablePlan(**same, workload=workload, workload_place=place)

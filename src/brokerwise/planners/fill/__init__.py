@@ -1,0 +1,1 @@
+"""The most that a fixed fleet can deliver."""

@@ -1,0 +1,92 @@
+"""What is wanted of each topic: how many pairs, and what they are worth."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from brokerwise.model.arrays import Int64s
+from brokerwise.model.load import refuse_overflow
+from brokerwise.model.weights import Weights
+from brokerwise.model.workload import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Pairs of one topic load a broker alike, so they differ in value only.
+
+    They are counted in classes of equal value, the most valuable first: those of
+    topic t are starts[t] to starts[t + 1]. A plan serves the best pairs of a topic
+    first, so that it is worth what the numbers of pairs by topic say.
+
+    Attributes
+    ----------
+    rates
+        Of each topic.
+    value
+        What one pair of a class is worth: its rate times its weights.
+    pairs
+        How many pairs a class has.
+    """
+
+    rates: Int64s
+    starts: Int64s
+    value: Int64s
+    pairs: Int64s
+
+    @classmethod
+    def of(cls, workload: Workload, weights: Weights) -> "Demand":
+        """The demand of a workload; refuses weights that do not fit it."""
+        weights.check(workload)
+        rates = workload.rates
+        if weights.subscribers is None:
+            topic, pairs = np.arange(len(rates)), workload.followers()
+            weight = np.ones(len(rates), np.int64)
+        else:
+            topic, weight, pairs = _classes(workload, weights.subscribers)
+        if weights.topics is not None:
+            weight = weight * weights.topics[topic]
+        times = weight.astype(np.float64) * pairs
+        refuse_overflow("value of all pairs", rates[topic], times)
+        return cls.of_classes(rates, topic, rates[topic] * weight, pairs)
+
+    @classmethod
+    def of_counts(cls, rates: Int64s, followers: Int64s) -> "Demand":
+        """Topics with so many pairs, each worth its rate."""
+        return cls.of_classes(rates, np.arange(len(rates)), rates, followers)
+
+    @classmethod
+    def of_classes(
+        cls, rates: Int64s, topic: Int64s, value: Int64s, pairs: Int64s
+    ) -> "Demand":
+        """From classes by topic, the most valuable first."""
+        starts = np.searchsorted(topic, np.arange(len(rates) + 1))
+        return cls(rates, starts, value, pairs)
+
+    @property
+    def topics(self) -> int:
+        return len(self.rates)
+
+    @property
+    def topic(self) -> Int64s:
+        """The topic of each class."""
+        return np.repeat(np.arange(self.topics), np.diff(self.starts))
+
+    @property
+    def followers(self) -> Int64s:
+        """How many pairs each topic has."""
+        return np.bincount(self.topic, self.pairs, self.topics).astype(np.int64)
+
+    @property
+    def total(self) -> int:
+        """What all pairs are worth."""
+        return int(self.value @ self.pairs)
+
+
+def _classes(workload: Workload, weights: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Topic, weight of the subscriber, and pairs of each class, in order."""
+    weight, rank = np.unique(-weights, return_inverse=True)
+    key = workload.interests.topics.astype(np.int64) * max(1, len(weight))
+    key += rank[workload.interests.owners()]
+    found, pairs = np.unique(key, return_counts=True)
+    topic, rank = np.divmod(found, max(1, len(weight)))
+    return topic, -weight[rank], pairs
