@@ -25,12 +25,13 @@ def one_broker(workload: brokerwise.Workload, capacity: int) -> brokerwise.Plan:
     followers = workload.followers()
     topics = np.flatnonzero(followers).astype(np.int32)
     load = int((workload.rates * (1 + followers))[topics].sum())
+    wanted = int((workload.rates * followers).sum())
     return brokerwise.Plan(
         kind="fill",
         algorithm="everything",
         status=brokerwise.Status.OPTIMAL,
-        objective=float((workload.rates * followers).sum()),
-        bound=float((workload.rates * followers).sum()),
+        objective=wanted,
+        bound=wanted,
         fleet=brokerwise.Fleet.of(1, capacity),
         brokers=brokerwise.Brokers(
             np.zeros(1, np.int32), np.array([capacity]), np.array([load])
@@ -39,6 +40,13 @@ def one_broker(workload: brokerwise.Workload, capacity: int) -> brokerwise.Plan:
         placement=brokerwise.Placement(
             topics, np.zeros(len(topics), np.int32), followers[topics]
         ),
+        figures={
+            "incoming": load - wanted,
+            "outgoing": wanted,
+            "wanted": wanted,
+            "delivered": wanted,
+            "delivered_percent": 100.0,
+        },
     )
 
 
@@ -204,6 +212,68 @@ def test_an_infeasible_problem_has_a_reason_and_no_plan_to_save(
     with pytest.raises(brokerwise.InputError, match="no plan to save"):
         plan.save(tmp_path / "p")
     assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mkp"])
+def test_fill_in_memory_is_what_the_command_line_plans(
+    tiny: brokerwise.Workload, tmp_path: Path, algorithm: str
+) -> None:
+    fleet = brokerwise.Fleet.of(1, 90)
+    plan = brokerwise.fill(tiny, fleet, algorithm=algorithm)
+    assert (plan.kind, plan.algorithm) == ("fill", algorithm)
+    assert plan.bound is not None
+    assert plan.objective == plan.delivered <= plan.bound
+    assert plan.seconds.keys() == {"solve"}
+    assert brokerwise.audit(plan) == []
+    brokerwise.write_workload(tiny, tmp_path / "w")
+    digest = plan.save(tmp_path / "p", tmp_path / "w")
+    assert brokerwise.audit(tmp_path / "p") == []
+    call = [str(tmp_path / "w"), "--brokers", "1x90", "--algorithm", algorithm]
+    assert run(["fill", *call, "--out", str(tmp_path / "q")]) == 0
+    header = json.loads((tmp_path / "q" / "plan.json").read_text())
+    assert header["digest"] == digest
+    assert brokerwise.read_plan(tmp_path / "q").delivered == plan.delivered
+
+
+def test_fill_takes_weights_by_id_or_by_name(
+    tiny: brokerwise.Workload, tmp_path: Path
+) -> None:
+    names = list(tiny.topic_names)
+    least = names[-1]
+    by_name = brokerwise.fill(
+        tiny,
+        brokerwise.Bandwidth(40, 40),
+        algorithm="greedy",
+        topic_weights={least: 1000},
+        out=tmp_path / "p",
+    )
+    by_id = brokerwise.fill(
+        tiny,
+        brokerwise.Bandwidth(40, 40),
+        algorithm="greedy",
+        topic_weights=[1] * (len(names) - 1) + [1000],
+    )
+    read = brokerwise.read_plan(tmp_path / "p")
+    assert read.objective == by_name.objective == by_id.objective
+    assert (
+        by_id.save(tmp_path / "q")
+        == json.loads((tmp_path / "p" / "plan.json").read_text())["digest"]
+    )
+    with pytest.raises(brokerwise.InputError, match="topic_weights: found 1, expected"):
+        brokerwise.fill(tiny, brokerwise.Fleet.of(1, 9), topic_weights=[1])
+
+
+def test_fill_refuses_what_exists_before_it_plans(
+    tiny: brokerwise.Workload, tmp_path: Path
+) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "mine").touch()
+    with pytest.raises(brokerwise.InputError, match="not a plan directory"):
+        brokerwise.fill(tiny, brokerwise.Fleet.of(1, 9), out=tmp_path / "p")
+    assert [path.name for path in tmp_path.rglob("*")] == ["p", "mine"]
+    for wrong in ({"algorithm": "best"}, {"seconds": 0.0}, {"bound": "none"}):
+        with pytest.raises(brokerwise.InputError, match=next(iter(wrong))):
+            brokerwise.fill(tiny, brokerwise.Fleet.of(1, 9), **wrong)
 
 
 def test_a_budget_is_a_question_about_a_plan(tiny: brokerwise.Workload) -> None:

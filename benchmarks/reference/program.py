@@ -48,14 +48,14 @@ class Run:
         return self.seconds - self.grouping
 
 
-def build(folder: Path) -> Path:
-    """Compile the program into a folder."""
+def build(folder: Path, source: Path = SOURCE) -> Path:
+    """Compile a program into a folder."""
     compiler = shutil.which("g++")
     if compiler is None:
         raise NoCompilerError
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "gsp_cbp"
-    command = [compiler, "-std=c++17", "-O2", "-o", str(program), str(SOURCE)]
+    program = folder / source.stem
+    command = [compiler, "-std=c++17", "-O2", "-o", str(program), str(source)]
     subprocess.run(command, check=True)
     return program
 

@@ -16,7 +16,7 @@ from brokerwise.audit.findings import Audit, Violation
 from brokerwise.audit.memory import audit_directory, violations
 from brokerwise.model.catalog import Catalog, fleet_of, parse_broker
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.names import Names
 from brokerwise.model.placement import Placement
@@ -33,6 +33,7 @@ from brokerwise.storage.place import Place
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from brokerwise.pipeline.fill import Weighing
     from brokerwise.pipeline.ingest.job import Ingested
 
 Path: TypeAlias = str | PathLike[str]
@@ -41,6 +42,7 @@ Paths: TypeAlias = Path | list[Path] | tuple[Path, ...]
 __all__ = [
     "Answer",
     "Audit",
+    "Bandwidth",
     "BrokerType",
     "Brokers",
     "BrokerwiseError",
@@ -59,6 +61,7 @@ __all__ = [
     "affordable",
     "audit",
     "catalog",
+    "fill",
     "fleet",
     "generate",
     "ingest",
@@ -238,6 +241,42 @@ def provision(
     read = workload if isinstance(workload, Workload) else read_workload(workload)
     plan = planned_in_memory(read, place, fleet, threshold, options)
     if out is not None and plan.status is not Status.INFEASIBLE:
+        plan.save(out, force=force)
+    return plan
+
+
+def fill(
+    workload: Workload | Path,
+    fleet: Fleet | Bandwidth,
+    *,
+    algorithm: str = "columns",
+    bound: str = "certified",
+    topic_weights: "Weighing | None" = None,
+    subscriber_weights: "Weighing | None" = None,
+    seed: int = 0,
+    seconds: float | None = None,
+    out: Path | None = None,
+    force: bool = False,
+) -> SavablePlan:
+    """The most data that given brokers, or a bandwidth to be split, can deliver.
+
+    Weights are one for each id, or a mapping from names, in which who is missing
+    weighs 1; the objective is then the weighted sum. With `out` the plan is audited
+    and written there. All of it happens in this process, without Spark.
+    """
+    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.fill import fill_in_memory, weights_of
+    from brokerwise.planners.fill.options import Options
+    from brokerwise.storage.output import Output
+
+    options = Options(algorithm, bound, seed, deadline(seconds))
+    if out is not None:  # what may not be replaced should not wait for the plan
+        Output.begin(_place(out), plan_storage.HEADER, force=force).abort()
+    place = None if isinstance(workload, Workload) else _place(workload)
+    read = workload if isinstance(workload, Workload) else read_workload(workload)
+    weights = weights_of(read, topic_weights, subscriber_weights)
+    plan = fill_in_memory(read, place, fleet, weights, options)
+    if out is not None:
         plan.save(out, force=force)
     return plan
 

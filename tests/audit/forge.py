@@ -18,6 +18,7 @@ from brokerwise.storage.plan import (
     read_plan_header,
     small_table_digest,
 )
+from brokerwise.storage.weights import TABLES
 
 
 @dataclass
@@ -29,6 +30,7 @@ class Forgery:
     rows: list[dict[str, Any]]
     brokers: list[dict[str, Any]]
     assignment: list[dict[str, Any]]
+    weights: dict[str, list[dict[str, Any]]]
 
     @classmethod
     def of(cls, folder: Path) -> "Forgery":
@@ -40,7 +42,17 @@ class Forgery:
             [row for part in parts for row in pq.read_table(part).to_pylist()],
             pq.read_table(folder / "brokers.parquet").to_pylist(),
             pq.read_table(folder / "assignment.parquet").to_pylist(),
+            {
+                name: pq.read_table(folder / f"{name}.parquet").to_pylist()
+                for name in header.get("weighted", {})
+            },
         )
+
+    def lose_weights(self, name: str) -> None:
+        """Forget a table of weights, and that there was one."""
+        del self.weights[name]
+        for field in ("tables", "digests", "weighted"):
+            del self.header[field][name]
 
     def row(self, subscriber: int) -> dict[str, Any]:
         return next(row for row in self.rows if row["subscriber"] == subscriber)
@@ -57,6 +69,8 @@ class Forgery:
             "brokers.parquet": pa.Table.from_pylist(self.brokers, brokers),
             "assignment.parquet": pa.Table.from_pylist(self.assignment, assignment),
         }
+        for name, lines in self.weights.items():
+            tables[f"{name}.parquet"] = pa.Table.from_pylist(lines, TABLES[name])
         if names:
             rows = pa.Table.from_pylist(self.rows, PLACEMENT)
             tables[f"placement/{names[0]}"] = rows
@@ -74,6 +88,7 @@ class Forgery:
             "brokers": _digest(self.folder / "brokers.parquet"),
             "assignment": _digest(self.folder / "assignment.parquet"),
             "placement": table_digest([self._placement_digest()] if self.rows else []),
+            **{name: _digest(self.folder / f"{name}.parquet") for name in self.weights},
         }
         self._write_header()
         header = read_plan_header(Place(str(self.folder)))

@@ -3,7 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
-from math import isclose
+from math import inf, isclose
 from typing import Any
 
 from tests.audit.forge import Forgery
@@ -30,8 +30,10 @@ def expected_totals(plan: Forgery, workload: Workload) -> dict[str, int]:
         (s, t) for s in range(workload.subscribers) for t in workload.interests.of(s)
     }
     totals = {
-        "totals": _totals(plan, runs, rates, existing),
+        "totals": _totals(plan, runs, rates, existing, wanted),
         "cost": _cost(plan, runs, rates, existing, workload),
+        "objective": _objective(plan, rates, existing),
+        "bound": _bounds(plan, rates, wanted),
         "fleet": _fleet(plan),
         "capacity": _capacity(plan, loads),
         "load": sum(_line_differs(line, loads, runs) for line in plan.brokers),
@@ -51,11 +53,12 @@ def _totals(
     runs: Counter[tuple[int, int]],
     rates: dict[int, int],
     existing: set[int],
+    wanted: set[tuple[int, int]],
 ) -> int:
     here = {run: n for run, n in runs.items() if run[1] in existing}
     incoming = sum(rates.get(topic, 0) for topic, _ in here)
     outgoing = sum(rates.get(topic, 0) * n for (topic, _), n in here.items())
-    truth = {
+    truth: dict[str, int] = {
         "brokers": len(plan.brokers),
         "load": incoming + outgoing,
         "pairs": sum(here.values()),
@@ -64,9 +67,63 @@ def _totals(
         "delivered": outgoing,
     }
     figures: dict[str, Any] = plan.header["figures"]
-    return sum(
-        truth[figure] != value for figure, value in figures.items() if figure in truth
-    )
+    wrong = False
+    if plan.header["kind"] == "fill":
+        rate = sum(rates[topic] for _, topic in wanted)
+        largest = max(t["capacity"] for t in plan.header["fleet"]["broker_types"])
+        if plan.header["options"]:
+            largest = min(plan.header["options"].values())
+        truth["wanted"] = rate
+        truth["weighted_wanted"] = sum(_value(plan, rates, *pair) for pair in wanted)
+        truth["left_out"] = len({t for _, t in wanted if 2 * rates[t] > largest})
+        percent = Fraction(100 * outgoing, rate) if rate else 100
+        wrong = not isclose(figures["delivered_percent"], percent, rel_tol=1e-9)
+    return wrong + sum(bool(truth[f] != figures[f]) for f in truth if f in figures)
+
+
+def _value(plan: Forgery, rates: dict[int, int], subscriber: int, topic: int) -> int:
+    """What a pair is worth: in the tables are those that do not weigh 1."""
+    value: int = rates.get(topic, 0)
+    for line in plan.weights.get("topic_weights", []):
+        value *= line["weight"] if line["topic"] == topic else 1
+    for line in plan.weights.get("subscriber_weights", []):
+        value *= line["weight"] if line["subscriber"] == subscriber else 1
+    return value
+
+
+def _objective(plan: Forgery, rates: dict[int, int], existing: set[int]) -> int:
+    if plan.header["kind"] != "fill":
+        return 0
+    value = 0
+    for row in plan.rows:
+        for topic, broker in zip(row["topics"], row["brokers"], strict=False):
+            if broker in existing:
+                value += _value(plan, rates, row["subscriber"], topic)
+    return int(plan.header["objective"] != value)
+
+
+def _bounds(plan: Forgery, rates: dict[int, int], wanted: set[tuple[int, int]]) -> int:
+    """Bounds and gaps of a plan to fill that are wrong; of others none is edited."""
+    if plan.header["kind"] != "fill":
+        return 0
+    figures, objective = plan.header["figures"], plan.header["objective"]
+    everything = sum(_value(plan, rates, *pair) for pair in wanted)
+    wrong: int = plan.header["bound"] > everything
+    paper = figures["bound_paper"]
+    wrong += objective > paper
+    if "gap_paper" in figures:
+        gap = 0.0 if objective == paper else inf
+        if objective:
+            gap = abs(paper - objective) / objective
+        wrong += not isclose(figures["gap_paper"], gap, rel_tol=1e-9, abs_tol=1e-9)
+    if not plan.weights:
+        capacity = sum(
+            t["capacity"] * t["count"] for t in plan.header["fleet"]["broker_types"]
+        )
+        capacity = plan.header["options"].get("total_bandwidth", capacity)
+        rate = sum(rates[topic] for _, topic in wanted)
+        wrong += paper != min(capacity, rate)
+    return wrong
 
 
 def _cost(

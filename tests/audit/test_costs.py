@@ -143,4 +143,5 @@ def test_an_objective_that_is_not_the_cost_is_named(
 
 def test_a_plan_to_fill_has_no_cost(plan: Plan, pair_of_listeners: Workload) -> None:
     free = replace(plan, kind="fill", threshold=None, figures={"cost": 1.0})
+    free = replace(free, objective=2 * RATE, bound=2 * RATE)
     assert said(free, pair_of_listeners) == []

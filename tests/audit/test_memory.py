@@ -159,7 +159,8 @@ def test_an_infeasible_plan_promises_no_threshold(
         ("provision", 4.0, 4.0 + 1e-12, None),
         ("fill", 98.0, 98.0, None),
         ("provision", 0.0, 0.0, None),
-        ("fill", 0.0, 3.0, None),
+        ("fill", 98.0, 106.0, None),
+        ("fill", 98.0, 107.0, "the bound is 107, all that is wanted is worth 106"),
     ],
 )
 def test_an_objective_does_not_beat_its_bound(

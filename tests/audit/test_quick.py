@@ -26,6 +26,7 @@ from brokerwise.audit.layout import Share, shares_of
 from brokerwise.audit.quick import quick_audit
 from brokerwise.audit.spark import audit_directory as spark_audit
 from brokerwise.model.plan import Plan, Status
+from brokerwise.model.weights import Weights
 from brokerwise.model.workload import NO_THRESHOLD, Workload
 from brokerwise.storage import plan as plan_storage
 from brokerwise.storage import subscribers
@@ -68,6 +69,12 @@ def with_own_thresholds(workload: Workload) -> Workload:
     return replace(workload, thresholds=own)
 
 
+def weights_of(workload: Workload) -> Weights:
+    """From 0 to 4, in turn."""
+    counts = (workload.topics, workload.subscribers)
+    return Weights(*(np.arange(count) % 5 for count in counts))
+
+
 def infeasible(workload: Workload) -> Plan:
     return replace(
         provisioned(workload, threshold=0, capacity=45),
@@ -90,6 +97,10 @@ RIGHT: dict[str, Callable[[Workload], tuple[Plan, Workload]]] = {
         w,
     ),
     "fill": lambda w: (filled(w, brokers=2, capacity=45), w),
+    "weighted": lambda w: (
+        filled(w, brokers=2, capacity=45, weights=weights_of(w)),
+        w,
+    ),
     "infeasible": lambda w: (infeasible(w), w),
     "own thresholds": lambda w: (
         provisioned(with_own_thresholds(w), threshold=10, capacity=45),
@@ -142,14 +153,16 @@ def test_files_have_names_of_their_own_on_an_object_store(plan_folder: Path) -> 
 
 @pytest.fixture
 def three_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """140,000 subscribers: the workload in three files, the plan in two."""
+    """140,000 subscribers with weights: the workload in three files, the plan in
+    two."""
     monkeypatch.setattr(subscribers, "PAIRS_PER_PART", 1)
     monkeypatch.setattr(plan_storage, "blocks_per_part", lambda *_: 2)
     count = 140_000
     workload = Workload.from_pairs(
         topics=np.arange(count) % 7, subscribers=np.arange(count), rates=[9] * 7
     )
-    return saved(filled(workload, brokers=2, capacity=10**6), workload, tmp_path)
+    plan = filled(workload, brokers=2, capacity=10**6, weights=weights_of(workload))
+    return saved(plan, workload, tmp_path)
 
 
 def test_files_may_be_cut_at_different_places(

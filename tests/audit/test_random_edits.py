@@ -16,7 +16,9 @@ from tests.audit.oracle import expected_totals
 from brokerwise.audit import memory
 from brokerwise.audit.findings import Audit
 from brokerwise.audit.spark import audit_directory as spark_audit
+from brokerwise.model.fleet import Bandwidth
 from brokerwise.model.plan import Plan
+from brokerwise.model.weights import Weights
 from brokerwise.model.workload import Workload
 from brokerwise.storage.place import Place
 
@@ -45,7 +47,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 def plans(draw: st.DrawFn, workload: Workload) -> Plan:
     capacity = 2 * int(workload.rates[0]) + draw(st.integers(1, 20))
     if draw(st.booleans()):
-        return filled(workload, brokers=draw(st.integers(1, 3)), capacity=capacity)
+        return draw(fill_plans(workload))
     price = st.sampled_from([0.0, 0.12, 1e6])
     return provisioned(
         workload,
@@ -53,6 +55,32 @@ def plans(draw: st.DrawFn, workload: Workload) -> Plan:
         capacity=capacity,
         gigabyte_usd=draw(price),
         gigabyte_in_usd=draw(st.none() | price),
+    )
+
+
+@st.composite
+def weights(draw: st.DrawFn, workload: Workload) -> Weights:
+    def some(count: int) -> st.SearchStrategy[list[int] | None]:
+        weight = st.sampled_from([0, 1, 1, 2, 7, 10**6])
+        return st.none() | st.lists(weight, min_size=count, max_size=count)
+
+    of_each = (some(workload.topics), some(workload.subscribers))
+    return Weights(
+        *(None if w is None else np.array(w, np.int64) for w in map(draw, of_each))
+    )
+
+
+@st.composite
+def fill_plans(draw: st.DrawFn, workload: Workload) -> Plan:
+    brokers, capacity = draw(st.integers(1, 3)), draw(st.integers(20, 50))
+    booked = Bandwidth(brokers * capacity + 40, capacity + draw(st.integers(0, 3)))
+    return filled(
+        workload,
+        brokers=brokers,
+        capacity=capacity,
+        smaller=draw(st.none() | st.tuples(st.integers(1, 2), st.integers(1, 19))),
+        weights=draw(weights(workload)),
+        bandwidth=draw(st.none() | st.just(booked)),
     )
 
 
@@ -119,6 +147,23 @@ def change_figure(plan: Forgery, n: Numbers) -> None:
     figures[sorted(figures)[n[0] % len(figures)]] = n[1]
 
 
+def change_weight(plan: Forgery, n: Numbers) -> None:
+    tables = [lines for _, lines in sorted(plan.weights.items())]
+    if tables:
+        any_of(tables[n[0] % len(tables)], n[1])["weight"] = n[2]
+
+
+def lose_weights(plan: Forgery, n: Numbers) -> None:
+    if plan.weights and n[0] % 4 == 0:
+        plan.lose_weights(sorted(plan.weights)[n[1] % len(plan.weights)])
+
+
+def change_objective(plan: Forgery, n: Numbers) -> None:
+    """Bound and gap follow, so that only the objective can be wrong."""
+    if plan.header["kind"] == "fill":
+        plan.header |= {"objective": n[0], "bound": n[0], "gap": 0.0}
+
+
 def change_threshold(plan: Forgery, n: Numbers) -> None:
     if plan.header["kind"] == "provision":
         plan.header["threshold"] = n[0]
@@ -137,6 +182,9 @@ EDITS: tuple[Callable[[Forgery, Numbers], None], ...] = (
     change_run,
     drop_run,
     change_figure,
+    change_weight,
+    lose_weights,
+    change_objective,
     change_threshold,
 )
 numbers = st.integers(0, 40)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from brokerwise.model.errors import InputError
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 
 
 def test_a_fleet_of_equal_brokers_has_one_type_without_a_price() -> None:
@@ -92,3 +92,25 @@ def test_repr_shows_what_it_is_made_of() -> None:
         "Fleet(broker_types=(BrokerType(name='broker-7', capacity=7, count=2, "
         "hour_usd=0.0),), gigabyte_usd=0.0, gigabyte_in_usd=None)"
     )
+
+
+def test_bandwidth_to_split_is_whole_numbers() -> None:
+    total: Any = np.int64(100)
+    booked = Bandwidth(total, 45)
+    assert booked == Bandwidth(100, 45)
+    assert type(booked.total) is int
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"total": 0}, "total of bandwidth: found 0, expected a whole number from 1"),
+        ({"total": -5}, "total of bandwidth: found -5, expected a whole number"),
+        ({"max_broker": 0}, "max_broker of bandwidth: found 0, expected a whole"),
+        ({"max_broker": 1.5}, r"max_broker of bandwidth: found 1\.5, expected a whole"),
+        ({"max_broker": None}, "max_broker of bandwidth: found None, expected a whole"),
+    ],
+)
+def test_bandwidth_that_cannot_be_is_refused_by_field(fields: Any, text: str) -> None:
+    with pytest.raises(InputError, match=f"^{text}"):
+        Bandwidth(**{"total": 10, "max_broker": 5} | fields)

@@ -1,7 +1,7 @@
 """Plan directories: what is written is what is read, or it is refused."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
+from brokerwise.model.weights import Weights
 from brokerwise.storage import plan as storage
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import (
@@ -61,7 +62,13 @@ def plans(draw: st.DrawFn) -> Plan:
         options={"seed": 3, "packing": "cut"},
         seed=3,
         seconds={"select": 0.25},
+        weights=Weights(draw(weights(7)), draw(weights(len(lists)))),
     )
+
+
+def weights(count: int) -> st.SearchStrategy[Any]:
+    weight = st.integers(0, 3)
+    return st.none() | st.lists(weight, min_size=count, max_size=count)
 
 
 def as_read(header: storage.PlanHeader) -> Any:
@@ -81,7 +88,9 @@ def contents(plan: Plan) -> list[Any]:
     ]
     others = [plan.kind, plan.algorithm, plan.status, plan.objective, plan.bound]
     more = [plan.fleet, plan.threshold, dict(plan.options), plan.seed, plan.seconds]
-    return [*(a.tolist() for a in arrays), *others, *more, plan.gap]
+    each = [plan.weights.topics, plan.weights.subscribers]
+    weights = [None if weight is None else weight.tolist() for weight in each]
+    return [*(a.tolist() for a in arrays), *others, *more, plan.gap, *weights]
 
 
 @contextmanager
@@ -151,7 +160,16 @@ def written(small: Plan, tmp_path: Path) -> Place:
     return place
 
 
+@pytest.fixture
+def heavy(small: Plan) -> Plan:
+    """Three topics, the last of which counts twice, and two subscribers."""
+    return replace(small, weights=Weights(np.array([1, 1, 2]), np.array([5, 1])))
+
+
 CHANGES: dict[str, dict[str, Any]] = {
+    "a weight of a topic": {"weights": Weights(np.array([1, 2]))},
+    "a weight of a subscriber": {"weights": Weights(subscribers=np.array([1, 2]))},
+    "weights that all are one": {"weights": Weights(np.array([1, 1]))},
     "the kind": {"kind": "fill"},
     "the threshold": {"threshold": 1},
     "a type": {
@@ -226,6 +244,84 @@ def test_the_tables_are_those_that_others_expect(written: Place) -> None:
         dict(subscriber=0, topics=[0, 1], brokers=[0, 1]),
         dict(subscriber=1, topics=[0], brokers=[1]),
     ]
+
+
+def test_a_plan_without_weights_is_written_as_it_always_was(
+    small: Plan, written: Place
+) -> None:
+    """Plans that were approved keep their digests."""
+    header = read_plan_header(written)
+    assert header.digest == (
+        "4c7028aa5292730f17d4d5058173358eb068883bdd75ae115892a534f0072bcc"
+    )
+    text = Path(written.uri, "plan.json").read_text()
+    assert "weight" not in text
+    assert set(json.loads(text)["tables"]) == {"brokers", "assignment"}
+
+
+def test_weights_are_in_tables_of_their_own(heavy: Plan, tmp_path: Path) -> None:
+    write(heavy, Place(str(tmp_path / "plan")))
+    topics = pq.read_table(tmp_path / "plan" / "topic_weights.parquet")
+    subscribers = pq.read_table(tmp_path / "plan" / "subscriber_weights.parquet")
+    assert topics.to_pylist() == [dict(topic=2, weight=2)]
+    assert subscribers.to_pylist() == [dict(subscriber=0, weight=5)]
+    assert [str(kind) for kind in topics.schema.types] == ["int32", "int64"]
+    assert [str(kind) for kind in subscribers.schema.types] == ["int64", "int64"]
+    header = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    assert header["weighted"] == {"topic_weights": 3, "subscriber_weights": 2}
+    assert header["tables"]["topic_weights"] == "topic_weights.parquet"
+    assert len(header["digests"]["subscriber_weights"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (lambda h: h["digests"].pop("topic_weights"), "digests has no 'topic_weights'"),
+        (
+            lambda h: h["tables"].pop("subscriber_weights"),
+            "tables has no 'subscriber_weights'",
+        ),
+        (lambda h: h.pop("weighted"), "weighted has no 'topic_weights'"),
+        (
+            lambda h: h["weighted"].update(topic_weights=-1),
+            "weighted has 'topic_weights' -1",
+        ),
+        (
+            lambda h: h["weighted"].update(others=3),
+            "weighted has 'others' 3, expected how many",
+        ),
+        (
+            lambda h: h["weighted"].update(subscriber_weights=3),
+            "weighted has subscriber_weights 3, the placement has 2 subscribers",
+        ),
+        (
+            lambda h: h["weighted"].update(topic_weights="x"),
+            "Expected `int`, got `str`",
+        ),
+        (
+            lambda h: h["weighted"].update(topic_weights=2),
+            "found topic 2, expected each at most",
+        ),
+        (lambda h: h["tables"].update(topic_weights="none"), "none is missing"),
+        (
+            lambda h: h["tables"].update(topic_weights="../w"),
+            "names a file outside its directory",
+        ),
+    ],
+)
+def test_a_header_that_is_wrong_about_weights_is_refused(
+    edit: Callable[[Any], object], text: str, heavy: Plan, tmp_path: Path
+) -> None:
+    place = Place(str(tmp_path / "plan"))
+    write(heavy, place)
+    file = tmp_path / "plan" / "plan.json"
+    header = json.loads(file.read_text())
+    edit(header)
+    file.write_text(json.dumps(header))
+    with pytest.raises(InputError) as refused:
+        read_plan(place)
+    assert text in refused.value.message
+    assert refused.value.message.startswith(f"{tmp_path}/plan/")
 
 
 def test_the_path_of_the_workload_is_absolute_and_without_secrets(

@@ -109,6 +109,16 @@ def runs_counted(
 
 
 @_compiled
+def weights_added(
+    offsets: Int64s, topics: Int32s, weights: Int64s, sums: Int64s
+) -> None:
+    """Add the weight of each row to the sums of the topics in its list."""
+    for row in range(len(offsets) - 1):
+        for place in range(offsets[row], offsets[row + 1]):
+            sums[topics[place]] += weights[row]
+
+
+@_compiled
 def _run_on(broker: int, run_broker: Int32s, low: int, high: int) -> int:
     """The run on a broker, by bisection from `low` to before `high`; -1 if none."""
     end = high

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from brokerwise.audit.claims import Claims
 from brokerwise.audit.costs import RELATIVE
+from brokerwise.audit.filling import in_full
 from brokerwise.model.plan import Status
 
 
@@ -12,8 +13,9 @@ def wrong_bounds(claims: Claims, load: int) -> Iterator[str]:
     """What does not fit together, or with the load that was counted."""
     yield from _status(claims)
     yield from _bound(claims)
-    if claims.kind == "provision" and claims.feasible:
-        yield from _load_bounds(claims, load)
+    if claims.feasible:
+        if claims.kind == "provision":
+            yield from _load_bounds(claims, load)
         yield from _paper(claims)
 
 
@@ -21,8 +23,17 @@ def _status(claims: Claims) -> Iterator[str]:
     """A plan is optimal only if nothing is left between it and its bound."""
     if claims.status not in list(Status):
         yield f"status is {claims.status!r}, expected {', '.join(Status)}"
-    elif claims.status == Status.OPTIMAL and (claims.gap or 0) > RELATIVE:
+    elif claims.status == Status.OPTIMAL and _apart(claims):
         yield f"the plan is said to be optimal with a gap of {claims.gap}"
+    elif claims.kind == "fill" and not claims.feasible:
+        yield "a plan to fill is said to be infeasible: to deliver nothing is a plan"
+
+
+def _apart(claims: Claims) -> bool:
+    """Whether there is a gap; what fills is whole numbers, so none is too small."""
+    if claims.kind == "fill":
+        return claims.objective != claims.bound
+    return (claims.gap or 0) > RELATIVE
 
 
 def _bound(claims: Claims) -> Iterator[str]:
@@ -47,7 +58,8 @@ def _load_bounds(claims: Claims, load: int) -> Iterator[str]:
 
 
 def _paper(claims: Claims) -> Iterator[str]:
-    """The bound of Setty et al. (ICDCS 2014), stated for comparison."""
+    """The bound of Setty et al. (ICDCS 2014) or, for plans to fill, of Lambert and
+    Sakellariou (IEEE CLOUD 2018), stated for comparison."""
     name, objective = "bound_paper", claims.objective
     if objective is None or name not in claims.figures:
         return
@@ -75,7 +87,10 @@ def _gap(
 
 def _order(kind: str, objective: float, name: str, bound: float) -> Iterator[str]:
     """No plan to provision costs less than its bound, none to fill gives more."""
-    below, above = ("below", bound - objective), ("above", objective - bound)
-    word, excess = below if kind == "provision" else above
-    if not excess <= RELATIVE * max(abs(objective), abs(bound)):
-        yield f"the objective {objective:,.10g} is {word} its {name} {bound:,.10g}"
+    if kind == "fill":
+        # Whole numbers, to the nearest in floating point: there is nothing to round.
+        if not objective <= float(bound):
+            stated, limit = in_full(objective), in_full(float(bound))
+            yield f"the objective {stated} is above its {name} {limit}"
+    elif not bound - objective <= RELATIVE * max(abs(objective), abs(bound)):
+        yield f"the objective {objective:,.10g} is below its {name} {bound:,.10g}"

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from brokerwise.audit.plan_files import PlanFiles, open_plan, staged_plan
 from brokerwise.model.errors import DigestMismatchError, InputError
+from brokerwise.model.weights import Weights
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan import PlanHeader
+from brokerwise.storage.plan import HEADER, PlanHeader, plan_table
+from brokerwise.storage.weights import weights_of
 from brokerwise.storage.workload import WorkloadHeader, read_header
 
 
@@ -16,6 +18,7 @@ class Case:
     plan: PlanFiles
     workload: Place
     header: WorkloadHeader
+    weights: Weights
 
 
 def open_case(plan: Place, workload: Place | None = None) -> Case:
@@ -29,14 +32,13 @@ def open_case(plan: Place, workload: Place | None = None) -> Case:
         return _matched(files, workload.absolute(), read_header(workload))
     place = Place(files.header.workload["path"]).absolute()
     try:
-        return _matched(files, place, read_header(place))
-    except DigestMismatchError:
-        raise
+        header = read_header(place)
     except InputError as cause:
         raise InputError(
             f"the workload of {plan} is not where it says: {cause.message}",
             hint="Name its workload: brokerwise audit PLAN --workload DIR",
         ) from cause
+    return _matched(files, place, header)
 
 
 def staged_case(
@@ -54,4 +56,20 @@ def _matched(plan: PlanFiles, workload: Place, header: WorkloadHeader) -> Case:
     stated = plan.header.workload["digest"]
     if header.digest != stated:
         raise DigestMismatchError(f"workload {workload}", header.digest, stated)
-    return Case(plan, workload, header)
+    return Case(plan, workload, header, _weights(plan, header))
+
+
+def _weights(plan: PlanFiles, workload: WorkloadHeader) -> Weights:
+    """The plan's weights, one for each topic or subscriber of the workload."""
+    numbers = {
+        "topic_weights": workload.topics,
+        "subscriber_weights": workload.subscribers,
+    }
+    for table, number in plan.header.weighted.items():
+        if number != numbers[table]:
+            raise InputError(
+                f"{plan.place / HEADER}: {table} are for {number:,}, "
+                f"the workload has {numbers[table]:,}"
+            )
+    files = {name: plan_table(plan.place, plan.header, name) for name in plan.weights}
+    return weights_of(files, plan.weights, numbers)

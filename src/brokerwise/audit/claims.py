@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,7 +26,8 @@ class BrokerClaim:
 
 @dataclass(frozen=True)
 class Claims:
-    """A plan's statements. `required` figures must be among `figures`."""
+    """A plan's statements. `required` figures must be among `figures`; `weighted` says
+    whether pairs count other than by their rates."""
 
     kind: str
     status: str
@@ -37,6 +39,8 @@ class Claims:
     brokers: tuple[BrokerClaim, ...]
     figures: Mapping[str, int | float]
     required: tuple[str, ...]
+    options: Mapping[str, Any]
+    weighted: bool
 
     @property
     def feasible(self) -> bool:
@@ -73,6 +77,8 @@ def claims_of_plan(plan: Plan) -> Claims:
         ),
         figures=plan.figures,
         required=(),
+        options=plan.options,
+        weighted=not plan.weights.plain,
     )
 
 
@@ -89,6 +95,8 @@ def claims_on_disk(header: PlanHeader, fleet: Fleet, brokers: pa.Table) -> Claim
         brokers=tuple(BrokerClaim(**row) for row in brokers.to_pylist()),
         figures=header.figures,
         required=_required(header),
+        options=header.options,
+        weighted=bool(header.weighted),
     )
 
 
@@ -96,7 +104,11 @@ def _required(header: PlanHeader) -> tuple[str, ...]:
     """The figures that plan.json must have; costs belong to a plan with brokers to
     pay, not to the news that there is none."""
     always = ("brokers", "load", "pairs")
-    if header.kind != "provision" or header.status == Status.INFEASIBLE:
+    if header.status == Status.INFEASIBLE:
         return always
-    costs = ("cost", "cost_brokers", "cost_bandwidth")
-    return (*always, "incoming", "outgoing", *costs)
+    own = {
+        "provision": ("cost", "cost_brokers", "cost_bandwidth"),
+        "fill": ("delivered", "delivered_percent", "wanted"),
+    }
+    weighted = ("weighted_wanted",) if header.weighted else ()
+    return (*always, "incoming", "outgoing", *own[header.kind], *weighted)

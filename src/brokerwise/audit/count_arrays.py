@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerwise.audit.claims import Claims
+from brokerwise.audit.filling import largest_broker
 from brokerwise.audit.findings import SHOWN
 from brokerwise.audit.recount import (
     BrokerCount,
@@ -22,9 +23,12 @@ from brokerwise.audit.recount import (
     Run,
     Shortfall,
     Tally,
+    Worth,
 )
 from brokerwise.audit.rows import Rows, Runs
+from brokerwise.audit.worth import TopicSums, worth_of
 from brokerwise.model.arrays import Bools, Int32s, Int64s
+from brokerwise.model.weights import Weights
 from brokerwise.model.workload import Workload
 
 
@@ -43,7 +47,9 @@ class Pairs:
         return _tally(Pair, self.subscriber, self.topic, self.times)
 
 
-def recounted(claims: Claims, rows: Rows, runs: Runs, workload: Workload) -> Recount:
+def recounted(
+    claims: Claims, rows: Rows, runs: Runs, workload: Workload, weights: Weights
+) -> Recount:
     """What the rows amount to, beside the runs that the plan says they make.
 
     Costs a sort of the pairs (none if they are in order) and of the runs.
@@ -53,7 +59,8 @@ def recounted(claims: Claims, rows: Rows, runs: Runs, workload: Workload) -> Rec
     broker = rows.brokers[_heads(rows.broker_offsets, sizes)]
     found = _counted_runs(topic, broker)
     place = _places(claims, found)
-    pairs = _distinct(np.repeat(rows.subscriber, sizes), topic)
+    owner = np.repeat(rows.subscriber, sizes)
+    pairs = _distinct(owner, topic)
     wanted = _wanted(pairs, workload)
     repeated = pairs.where(pairs.times > 1)
     people, times = np.unique(rows.subscriber, return_counts=True)
@@ -71,6 +78,7 @@ def recounted(claims: Claims, rows: Rows, runs: Runs, workload: Workload) -> Rec
         repeated=replace(repeated.tally(), total=int((repeated.times - 1).sum())),
         unwanted=pairs.where(~wanted).tally(),
         short=_shortfalls(claims, pairs.where(wanted), workload),
+        worth=_worth(claims, owner, topic, broker, workload, weights),
     )
 
 
@@ -200,6 +208,34 @@ def _shortfalls(claims: Claims, served: Pairs, workload: Workload) -> Tally[Shor
     threshold = np.minimum(threshold, wanted)
     short = np.flatnonzero(received < threshold)
     return _tally(Shortfall, short, received[short], threshold[short])
+
+
+def _worth(
+    claims: Claims,
+    owner: Int64s,
+    topic: Int32s,
+    broker: Int32s,
+    workload: Workload,
+    weights: Weights,
+) -> Worth | None:
+    """What is wanted, and what is served by brokers of the plan, is worth.
+
+    Subscribers that the workload does not have weigh 1.
+    """
+    if claims.kind != "fill":
+        return None
+    interests, topics = workload.interests, workload.topics
+    weight = np.ones(workload.subscribers + 1, np.int64)
+    if weights.subscribers is not None:
+        weight[:-1] = weights.subscribers
+    known = (owner >= 0) & (owner < workload.subscribers)
+    there = (topic >= 0) & (topic < topics) & np.isin(broker, _brokers(claims))
+    followers, wanted, served = np.zeros((3, topics), np.int64)
+    np.add.at(followers, interests.topics, 1)
+    np.add.at(wanted, interests.topics, weight[interests.owners()])
+    np.add.at(served, topic[there], weight[np.where(known, owner, -1)[there]])
+    sums = TopicSums(followers, wanted, served)
+    return worth_of(sums, workload.rates, weights.topics, largest_broker(claims))
 
 
 def _heads(offsets: Int64s, sizes: Int64s) -> Int64s:

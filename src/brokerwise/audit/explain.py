@@ -7,6 +7,7 @@ violations reach the driver.
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,12 +16,14 @@ from pyspark.sql import functions as F
 
 from brokerwise.audit.case import Case
 from brokerwise.audit.costs import Period
+from brokerwise.audit.filling import largest_broker
 from brokerwise.audit.findings import Audit
 from brokerwise.audit.frame_recount import (
     Inspection,
     brokers_recounted,
     subscribers_recounted,
 )
+from brokerwise.audit.frame_worth import worth_recounted
 from brokerwise.audit.frames import PlanFrames, WorkloadFrames
 from brokerwise.audit.judgement import Naming, judged, summed_up
 from brokerwise.audit.plan_files import (
@@ -42,7 +45,7 @@ def explained(spark: SparkSession, case: Case, stage: Stage = nullcontext) -> Au
 
     Raises InputError for files that cannot be used, DigestMismatchError for a
     workload that has changed. Reads the placement three times and the interests
-    twice, and what is wrong once more to name it.
+    twice, both once more for a plan to fill, and what is wrong once more to name it.
     """
     files, header = case.plan, case.header
     with stage("digests"):
@@ -65,6 +68,10 @@ def explained(spark: SparkSession, case: Case, stage: Stage = nullcontext) -> Au
         recount = subscribers_recounted(
             recount, files.claims, plan, workload, inspection
         )
+    if files.claims.kind == "fill":
+        with stage("worth"):
+            worth = worth_recounted(plan, workload, largest_broker(files.claims))
+            recount = replace(recount, worth=worth)
     own, naming = inspection.own_thresholds, _naming(workload, recount)
     found = digest_violations(files, block_digests(parts))
     period = Period.of(header)

@@ -11,6 +11,7 @@ CHECKS = {
     "digest": "the files are those that were approved",
     "totals": "figures in plan.json are those of the placement",
     "cost": "costs are those of the brokers and the load, and the objective",
+    "objective": "the objective is what the pairs that are served are worth",
     "bound": "no objective or load beats its bound, and gaps follow from both",
     "fleet": "the fleet has these brokers, of these types, in these numbers",
     "capacity": "no broker carries more than it can",

@@ -23,7 +23,7 @@ _PATTERN = re.compile(r"([\\*?\[\]{}])")
 
 
 class PlanFrames:
-    """A plan's tables."""
+    """A plan's tables; `weights` has those that it was made with."""
 
     def __init__(self, spark: SparkSession, files: PlanFiles) -> None:
         place, tables = files.place, files.header.tables
@@ -31,6 +31,10 @@ class PlanFrames:
         self.placement = read(spark, place, names, schemas.PLACEMENT)
         self.assignment = read(spark, place, [tables["assignment"]], schemas.ASSIGNMENT)
         self.brokers = read(spark, place, [tables["brokers"]], schemas.BROKERS)
+        self.weights = {
+            name: read(spark, place, [tables[name]], schemas.WEIGHTS[name])
+            for name in files.weights
+        }
 
 
 class WorkloadFrames:

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from brokerwise.audit.bounds import wrong_bounds
 from brokerwise.audit.claims import BrokerClaim, Claims
-from brokerwise.audit.costs import Period, wrong_costs
+from brokerwise.audit.costs import Period, close, wrong_costs
+from brokerwise.audit.filling import (
+    delivered_figures,
+    wrong_objective,
+    wrong_split,
+    wrong_value_bounds,
+)
 from brokerwise.audit.findings import Audit, Violation, in_order, named
 from brokerwise.audit.recount import BrokerCount, Recount, Run
 from brokerwise.model.names import Names
@@ -48,8 +54,15 @@ def judged(
         [
             *_totals(claims, recount),
             *named("cost", wrong_costs(claims, total, period)),
-            *named("bound", wrong_bounds(claims, total.load)),
-            *named("fleet", _fleet(claims)),
+            *named("objective", wrong_objective(claims, recount.worth)),
+            *named(
+                "bound",
+                [
+                    *wrong_bounds(claims, total.load),
+                    *wrong_value_bounds(claims, recount.worth),
+                ],
+            ),
+            *named("fleet", [*_fleet(claims), *wrong_split(claims)]),
             *named("capacity", _capacities(claims, recount)),
             *named("load", _loads(claims, recount)),
             *_runs(recount, naming),
@@ -79,7 +92,7 @@ def summed_up(
 
 def _totals(claims: Claims, recount: Recount) -> list[Violation]:
     total = recount.total()
-    truth = {
+    truth: dict[str, int | float] = {
         "brokers": len(claims.brokers),
         "load": total.load,
         "pairs": total.pairs,
@@ -87,18 +100,31 @@ def _totals(claims: Claims, recount: Recount) -> list[Violation]:
         "outgoing": total.outgoing,
         "delivered": total.outgoing,
     }
+    if recount.worth is not None:
+        truth |= delivered_figures(total, recount.worth)
     absent = [key for key in claims.required if key not in claims.figures]
-    wrong = [k for k in truth if k in claims.figures and claims.figures[k] != truth[k]]
+    stated = [key for key in truth if key in claims.figures]
+    wrong = [key for key in stated if _differs(claims.figures[key], truth[key])]
     return named(
         "totals",
         [
             *(f"plan.json has no figure {key!r}" for key in absent),
-            *(
-                f"{key}: stated {claims.figures[key]:,}, found {truth[key]:,}"
-                for key in wrong
-            ),
+            *(_difference(key, claims.figures[key], truth[key]) for key in wrong),
         ],
     )
+
+
+def _differs(stated: float, truth: float) -> bool:
+    """Counts are exact; a share is as near as floating point gets."""
+    if isinstance(truth, float):
+        return not close(stated, truth)
+    return stated != truth
+
+
+def _difference(key: str, stated: float, truth: float) -> str:
+    if isinstance(truth, float):
+        return f"{key}: stated {stated:,.10g}, found {truth:,.10g}"
+    return f"{key}: stated {stated:,}, found {truth:,}"
 
 
 def _fleet(claims: Claims) -> Iterator[str]:

@@ -28,11 +28,13 @@ def violations(plan: Plan, workload: Workload) -> list[Violation]:
     """All that is wrong with a plan; the first few of each check are named.
 
     Shares no code with planners and believes nothing that the plan says. Costs a
-    sort of the pairs at most, and a few arrays of their length.
+    sort of the pairs at most, and a few arrays of their length. Raises InputError for
+    weights that are not one for each topic or subscriber of the workload.
     """
     claims = claims_of_plan(plan)
     runs = Runs(plan.placement.topic, plan.placement.broker, plan.placement.pairs)
-    recount = recounted(claims, rows_of_plan(plan), runs, workload)
+    plan.weights.check(workload)
+    recount = recounted(claims, rows_of_plan(plan), runs, workload, plan.weights)
     return _judged(claims, recount, workload)
 
 
@@ -54,7 +56,8 @@ def audit_case(case: Case) -> Audit:
     parts = [inspect_placement(files.place, name) for name in files.parts]
     wanted = read_workload(place)
     rows = rows_on_disk([read_placement(files.place, name) for name in files.parts])
-    recount = recounted(files.claims, rows, runs_on_disk(files.assignment), wanted)
+    runs = runs_on_disk(files.assignment)
+    recount = recounted(files.claims, rows, runs, wanted, case.weights)
     recount = replace(recount, disordered=disordered(parts))
     found = digest_violations(files, block_digests(parts))
     found += _judged(files.claims, recount, wanted)

@@ -1,6 +1,6 @@
 """A plan directory as it lies there, and whether it is the one that was approved."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ from brokerwise.storage.plan import (
     small_table_digest,
 )
 from brokerwise.storage.subscribers import lists_of
+from brokerwise.storage.weights import TABLES
 
 KINDS = ("provision", "fill")
 BROKERS = pa.schema(
@@ -44,13 +45,14 @@ ASSIGNMENT = pa.schema(
 
 @dataclass(frozen=True, eq=False)
 class PlanFiles:
-    """The header and the small tables of a plan directory."""
+    """The header and the small tables of a plan directory; `weights` those it has."""
 
     place: Place
     header: PlanHeader
     claims: Claims
     brokers: pa.Table
     assignment: pa.Table
+    weights: Mapping[str, pa.Table]
 
     @property
     def parts(self) -> Sequence[str]:
@@ -83,12 +85,14 @@ def staged_plan(place: Place, header: PlanHeader) -> PlanFiles:
         raise InputError(
             f"{place} is a plan of kind {header.kind!r}, expected {' or '.join(KINDS)}"
         )
-    tables = {
-        name: read_columns(plan_table(place, header, name), columns, exact=True)
-        for name, columns in (("brokers", BROKERS), ("assignment", ASSIGNMENT))
-    }
-    claims = claims_on_disk(header, read_fleet(header), tables["brokers"])
-    return PlanFiles(place, header, claims, **tables)
+
+    def table(name: str, columns: pa.Schema) -> pa.Table:
+        return read_columns(plan_table(place, header, name), columns, exact=True)
+
+    brokers, assignment = table("brokers", BROKERS), table("assignment", ASSIGNMENT)
+    weights = {n: table(n, TABLES[n]) for n in TABLES if n in header.weighted}
+    claims = claims_on_disk(header, read_fleet(header), brokers)
+    return PlanFiles(place, header, claims, brokers, assignment, weights)
 
 
 def read_placement(plan: Place, name: str) -> pa.Table:
@@ -143,6 +147,7 @@ def digest_violations(plan: PlanFiles, blocks: Iterable[bytes]) -> list[Violatio
         "brokers": small_table_digest(plan.brokers),
         "assignment": small_table_digest(plan.assignment),
         "placement": table_digest(blocks),
+        **{name: small_table_digest(table) for name, table in plan.weights.items()},
     }
     messages = [
         f"{table} has digest {digest[:12]}, plan.json says {header.digests[table][:12]}"

@@ -18,11 +18,12 @@ import pyarrow as pa
 
 from brokerwise.audit.case import Case
 from brokerwise.audit.costs import Period
+from brokerwise.audit.filling import largest_broker
 from brokerwise.audit.findings import Audit
 from brokerwise.audit.judgement import Naming, judged, summed_up
 from brokerwise.audit.layout import Deviation, Share, blocks, shares_of
 from brokerwise.audit.plan_files import digest_violations
-from brokerwise.audit.recount import BrokerCount, Recount
+from brokerwise.audit.recount import BrokerCount, Recount, Worth
 from brokerwise.audit.rows import Runs, runs_on_disk
 from brokerwise.audit.share_check import (
     BlockDigests,
@@ -31,6 +32,7 @@ from brokerwise.audit.share_check import (
     merged,
     share_counted,
 )
+from brokerwise.audit.worth import TopicSums, worth_of
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.storage.digest import table_digest
@@ -80,13 +82,17 @@ def _audited(case: Case, cores: int, count: Count) -> Audit:
     shares = shares_of(case, _tasks(header.pairs, cores))
     rates = _verified_rates(case)
     runs = _ordered_runs(case, len(rates))
-    counted = _nothing(runs)
+    counted = _nothing(case, runs)
     if shares:
         counted = _sound(count(case, shares, _reference(case, rates, runs)))
     _verify_blocks(header, counted)
     if not np.array_equal(counted.pairs, runs.pairs):
         raise Deviation("the assignment states other numbers of pairs")
-    recount = Recount(header.subscribers, _carried(runs, rates, len(claims.brokers)))
+    recount = Recount(
+        header.subscribers,
+        _carried(runs, rates, len(claims.brokers)),
+        worth=_worth(case, counted, rates),
+    )
     found = digest_violations(files, [d.placement for d in _in_order(counted)])
     found += judged(
         claims,
@@ -143,11 +149,28 @@ def _reference(case: Case, rates: Int64s, runs: Runs) -> Reference:
     per_topic = np.bincount(runs.topic, minlength=len(rates))
     first_run = np.concatenate(([0], np.cumsum(per_topic))).astype(np.int32)
     promised = claims.common_threshold if claims.promises_thresholds else None
-    return Reference(rates, first_run, runs.broker, promised)
+    return Reference(
+        rates,
+        first_run,
+        runs.broker,
+        promised,
+        claims.kind == "fill",
+        case.weights.subscribers,
+    )
 
 
-def _nothing(runs: Runs) -> Counted:
-    return Counted(np.zeros(len(runs.pairs), np.uint8), 0, False, {})
+def _nothing(case: Case, runs: Runs) -> Counted:
+    sums = None
+    if case.plan.claims.kind == "fill":
+        sums = TopicSums(*np.zeros((3, case.header.topics), np.uint8))
+    return Counted(np.zeros(len(runs.pairs), np.uint8), 0, False, {}, sums)
+
+
+def _worth(case: Case, counted: Counted, rates: Int64s) -> Worth | None:
+    if counted.sums is None:
+        return None
+    largest = largest_broker(case.plan.claims)
+    return worth_of(counted.sums, rates, case.weights.topics, largest)
 
 
 def _sound(counted: Counted | Deviation) -> Counted:

@@ -36,6 +36,17 @@ class Run(NamedTuple):
     rows: int
 
 
+class Worth(NamedTuple):
+    """What a plan to fill is about: the rate of all pairs that are wanted, what those
+    are worth and what those are that brokers carry, and how many of the topics that
+    are wanted no broker can carry."""
+
+    wanted: int
+    wanted_value: int
+    served_value: int
+    left_out: int
+
+
 class Row(NamedTuple):
     """A subscriber's row of the placement; how often it is there."""
 
@@ -89,6 +100,7 @@ class Recount:
     `brokers` holds the brokers of the plan that carry something. Pairs on other
     brokers are in `unhosted` and load nothing; topics the workload does not have
     count with rate 0. Where lists differ in length the longer one's end is ignored.
+    Only plans to fill have a `worth`.
     """
 
     subscribers: int
@@ -103,6 +115,7 @@ class Recount:
     repeated: Tally[Pair] = field(default_factory=Tally)
     unwanted: Tally[Pair] = field(default_factory=Tally)
     short: Tally[Shortfall] = field(default_factory=Tally)
+    worth: Worth | None = None
 
     def total(self) -> BrokerCount:
         """All brokers together; a topic counts once for each that carries it."""

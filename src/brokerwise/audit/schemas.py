@@ -39,4 +39,12 @@ ASSIGNMENT = StructType(
         StructField("pairs", LongType()),
     ]
 )
+WEIGHTS = {
+    "topic_weights": StructType(
+        [StructField("topic", IntegerType()), StructField("weight", LongType())]
+    ),
+    "subscriber_weights": StructType(
+        [StructField("subscriber", LongType()), StructField("weight", LongType())]
+    ),
+}
 BROKERS = StructType([StructField("broker", IntegerType())])

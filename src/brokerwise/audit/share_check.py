@@ -11,6 +11,7 @@ import pyarrow as pa
 from brokerwise.audit import block_checks
 from brokerwise.audit.layout import Deviation, Groups, Share
 from brokerwise.audit.tables import refuse_missing_values
+from brokerwise.audit.worth import TopicSums
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.storage.digest import BLOCK, block_digest
@@ -32,12 +33,18 @@ class Reference:
     threshold
         What subscribers without a threshold of their own are promised; None if the
         plan promises nothing.
+    fills
+        Whether what pairs are worth is to be counted.
+    weights
+        Of each subscriber; None where all weigh 1.
     """
 
     rates: Int64s
     first_run: Int32s
     run_broker: Int32s
     threshold: int | None
+    fills: bool = False
+    weights: Int64s | None = None
 
 
 class BlockDigests(NamedTuple):
@@ -49,12 +56,14 @@ class BlockDigests(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Counted:
     """What shares come to, in which all is well: the pairs of each run, in few bytes
-    each, how many pairs are wanted, and the digests of blocks by their number."""
+    each, how many pairs are wanted, the digests of blocks by their number, and for
+    plans to fill the sums by topic."""
 
     pairs: npt.NDArray[np.unsignedinteger]
     wanted: int
     own_thresholds: bool
     digests: dict[int, BlockDigests]
+    sums: TopicSums | None = None
 
 
 def share_counted(
@@ -83,6 +92,17 @@ def merged(one: Counted | Deviation, other: Counted | Deviation) -> Counted | De
         one.wanted + other.wanted,
         one.own_thresholds or other.own_thresholds,
         one.digests | other.digests,
+        _added(one.sums, other.sums),
+    )
+
+
+def _added(one: TopicSums | None, other: TopicSums | None) -> TopicSums | None:
+    if one is None or other is None:
+        return None
+    return TopicSums(
+        _narrow(one.followers.astype(np.int64) + other.followers),
+        _narrow(one.wanted.astype(np.int64) + other.wanted),
+        _narrow(one.served.astype(np.int64) + other.served),
     )
 
 
@@ -95,6 +115,7 @@ def _counted(
     )
     digests: dict[int, BlockDigests] = {}
     wanted, own = 0, False
+    sums = np.zeros((3, len(reference.rates) if reference.fills else 0), np.int64)
     blocks = (block for part in share.parts for block in read_part(workload, part))
     # That none is missing shows in the numbers of the digests.
     for block, placed in zip(blocks, _placed(plan, share.groups), strict=False):
@@ -110,10 +131,25 @@ def _counted(
             counts,
         ):
             raise Deviation("a pair is where the assignment does not put it")
+        if reference.fills:
+            _weigh(block, placed, reference.weights, sums)
         digests[share.first + len(digests)] = _digests(block, placed)
         wanted += len(block.topics)
         own |= block.thresholds is not None
-    return Counted(_narrow(counts), wanted, own, digests)
+    found = TopicSums(*map(_narrow, sums)) if reference.fills else None
+    return Counted(_narrow(counts), wanted, own, digests, found)
+
+
+def _weigh(
+    block: Block, placed: PlacementBlock, weights: Int64s | None, sums: Int64s
+) -> None:
+    """Add what a block has to the sums: followers, their weights, those served."""
+    ones = np.ones(len(block.offsets) - 1, np.int64)
+    own = ones if weights is None else weights[block.first :][: len(ones)]
+    followers, wanted, served = sums
+    block_checks.weights_added(block.offsets, block.topics, ones, followers)
+    block_checks.weights_added(block.offsets, block.topics, own, wanted)
+    block_checks.weights_added(placed.offsets, placed.topics, own, served)
 
 
 def _check_block(block: Block, placed: PlacementBlock, reference: Reference) -> None:

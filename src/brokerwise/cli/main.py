@@ -15,6 +15,7 @@ import typer
 
 from brokerwise.cli.audit import audit
 from brokerwise.cli.console import print_error, print_result
+from brokerwise.cli.fill import fill
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
 from brokerwise.cli.profile import profile
@@ -41,6 +42,7 @@ app.add_typer(reproduce)
 app.command()(ingest)
 app.command()(profile)
 app.command()(provision)
+app.command()(fill)
 app.command()(audit)
 
 

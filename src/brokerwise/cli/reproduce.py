@@ -111,6 +111,77 @@ def provision(
         raise typer.Exit(EXIT_VIOLATED)
 
 
+@reproduce.command(short_help="A fixed fleet: data received, certificates, times.")
+def fill(
+    out: Annotated[
+        Path, typer.Option(help="Directory of results; made or gone on in.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="5 instances of each setting, not 50.")
+    ] = False,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Instances of each setting.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(help="Most that `columns` may take for an instance.")
+    ] = 10.0,
+    seed: Seed = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compute everything again.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Lambert and Sakellariou (IEEE CLOUD 2018), tables I to IV, figures 2 to 13.
+
+    What `greedy` (their GS), `mkp` (their MKPBS) and `columns` (beside their ILP)
+    deliver, what is proven of it, and how long it takes, on all cores. Every filling
+    is checked; exits 1 if one is wrong. Writes results.json, summary.md and
+    report.html, also when interrupted: of what is complete.
+
+    \b
+    Example:
+      brokerwise reproduce fill --quick --out out/reproduced-fill
+    """
+    from time import perf_counter
+
+    from brokerwise.cli.countdown import counting_down
+    from brokerwise.experiments import fill as experiments
+    from brokerwise.experiments.fill_settings import every_cell
+    from brokerwise.report.reproduce_fill import text
+
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"--seconds: found {seconds:g}, expected more than 0")
+    start = perf_counter()
+    default = experiments.QUICK_INSTANCES if quick else experiments.FULL_INSTANCES
+    experiment = experiments.Experiment(
+        cells=every_cell(quick),
+        instances=instances or default,
+        seconds=seconds,
+        seed=seed,
+        command=_fill_command(out, quick, instances, seconds, seed),
+    )
+    with counting_down() as watch:
+        result = experiments.reproduce(experiment, out, watch=watch, force=force)
+    if json:
+        total = {"total": round(perf_counter() - start, 3)}
+        print_json({**result, "out": str(out), "seconds": total})
+    else:
+        print_result(text(result))
+        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
+    if result["problems"]:
+        raise typer.Exit(EXIT_VIOLATED)
+
+
+def _fill_command(
+    out: Path, quick: bool, instances: int | None, seconds: float, seed: int
+) -> str:
+    command = ["brokerwise", "reproduce", "fill", "--out", str(out)]
+    command += ["--quick"] if quick else []
+    command += ["--instances", str(instances)] if instances is not None else []
+    command += ["--seconds", f"{seconds:g}", "--seed", str(seed)]
+    return shlex.join(command)
+
+
 def _traces(
     quick: bool, scales: dict[str, float | None], graphs: Path | None, seed: int
 ) -> "list[Trace]":

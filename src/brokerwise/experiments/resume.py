@@ -63,20 +63,30 @@ class Cells:
         self, name: str, inputs: Mapping[str, Any], make: Callable[[], Result]
     ) -> Result:
         """The result of this name and these inputs: the one kept, or a new one."""
-        path = self.root / _FOLDER / f"{name}.json"
-        result: Result
-        wanted = json.loads(json.dumps(dict(inputs)))
-        kept = None if self.fresh else _kept(path)
-        if kept is not None and kept["inputs"] == wanted:
-            self.taken += 1
-            self.outdated += kept["code"] != self.code
-            result = kept["result"]
-            return result
-        made = {"inputs": wanted, "code": self.code, "result": make()}
+        kept = self.kept(name, inputs)
+        return self.keep(name, inputs, make()) if kept is None else kept
+
+    def kept(self, name: str, inputs: Mapping[str, Any]) -> Result | None:
+        """The result of this name and these inputs, if there is one to take."""
+        found = None if self.fresh else _kept(self._path(name))
+        if found is None or found["inputs"] != _plain(inputs):
+            return None
+        self.taken += 1
+        self.outdated += found["code"] != self.code
+        result: Result = found["result"]
+        return result
+
+    def keep(self, name: str, inputs: Mapping[str, Any], result: Result) -> Result:
+        """Write a result; returns it as a later run will read it."""
+        path = self._path(name)
+        made = {"inputs": _plain(inputs), "code": self.code, "result": result}
         write_result(path, made)
         self.made += 1
-        result = read_result(path)["result"]  # as a later run will read it
-        return result
+        again: Result = read_result(path)["result"]
+        return again
+
+    def _path(self, name: str) -> Path:
+        return self.root / _FOLDER / f"{name}.json"
 
 
 def code_digest() -> str:
@@ -109,6 +119,11 @@ def write_whole(path: Path, text: str) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _plain(inputs: Mapping[str, Any]) -> Any:
+    """Inputs as they are once JSON has held them."""
+    return json.loads(json.dumps(dict(inputs)))
 
 
 def _kept(path: Path) -> Result | None:

@@ -14,6 +14,7 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.units import checked_count
+from brokerwise.model.weights import PLAIN, Weights
 
 
 class Status(StrEnum):
@@ -46,8 +47,8 @@ class Plan:
     `bound` is proven: no plan has a better objective. Both are None if and only if
     the problem is infeasible: there is no plan then, and `reason` says why, with
     numbers. `figures` are the kind's own results (cost, delivered, ...), which can be
-    read as attributes; `options` and `seed` are enough to repeat it. `selection` is
-    None for a plan whose pairs are on disk only.
+    read as attributes; `options`, `seed` and `weights` are enough to repeat it.
+    `selection` is None for a plan whose pairs are on disk only.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Plan:
     seed: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+    weights: Weights = PLAIN
 
     def __post_init__(self) -> None:
         for name in ("objective", "bound"):

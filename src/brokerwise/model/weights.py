@@ -49,6 +49,10 @@ class Weights:
                 )
 
 
+PLAIN = Weights()
+"""Every pair counts its rate."""
+
+
 def _checked(values: Any, field: str) -> Int64s:
     weights: Int64s = whole_numbers(values, np.int64, field)
     if len(weights) and (weights.min() < 0 or weights.max() > MOST):

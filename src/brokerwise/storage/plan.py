@@ -16,6 +16,7 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
+from brokerwise.model.weights import Weights
 from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
 from brokerwise.storage.header import parse_header
 from brokerwise.storage.output import Output
@@ -28,6 +29,12 @@ from brokerwise.storage.subscribers import (
     lists_of,
     open_parquet,
     parquet_writer,
+)
+from brokerwise.storage.weights import (
+    check_weighted,
+    weight_tables,
+    weighted,
+    weights_of,
 )
 
 HEADER = "plan.json"
@@ -49,7 +56,11 @@ PLACEMENT = pa.schema(
 
 @dataclass(frozen=True)
 class PlanHeader:
-    """What `plan.json` says; `digest` is over everything that runs later."""
+    """What `plan.json` says; `digest` is over everything that runs later.
+
+    `weighted` is there for plans with weights only: how many topics or subscribers
+    each table of weights is for.
+    """
 
     kind: str
     status: str
@@ -72,6 +83,7 @@ class PlanHeader:
             "assignment": "assignment.parquet",
         }
     )
+    weighted: Mapping[str, int] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
 
@@ -85,7 +97,10 @@ class PlanHeader:
         )
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        content = asdict(self)
+        if not self.weighted:
+            del content["weighted"]
+        return content
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +159,14 @@ def finish_plan_header(
     workload_digest: str,
 ) -> PlanHeader:
     """Write the small tables of an output whose placement is written, and sum up."""
-    brokers = _brokers_table(plan)
-    assignment = _assignment_table(plan.placement)
-    tables = {name: output.file(name) for name in ("brokers", "assignment")}
-    _write_table(output.root / tables["brokers"], brokers)
-    _write_table(output.root / tables["assignment"], assignment)
+    tables = {
+        "brokers": _brokers_table(plan),
+        "assignment": _assignment_table(plan.placement),
+        **weight_tables(plan.weights),
+    }
+    files = {name: output.file(name) for name in tables}
+    for name, table in tables.items():
+        _write_table(output.root / files[name], table)
     return PlanHeader(
         kind=plan.kind,
         status=plan.status.value,
@@ -173,21 +191,28 @@ def finish_plan_header(
         options=plan.options,
         seconds=plan.seconds,
         digests={
-            "brokers": small_table_digest(brokers),
-            "assignment": small_table_digest(assignment),
+            **{name: small_table_digest(table) for name, table in tables.items()},
             "placement": table_digest(d for part in parts.values() for d in part),
         },
         files={"placement": list(parts)},
-        tables=tables,
+        tables=files,
+        weighted=weighted(plan.weights),
     )
 
 
 def read_plan_header(place: Place) -> PlanHeader:
-    return parse_header(place, HEADER, PlanHeader, format=FORMAT, keys=_KEYS)
+    header = parse_header(place, HEADER, PlanHeader, format=FORMAT, keys=_KEYS)
+    check_weighted(
+        place / HEADER,
+        tables=header.tables,
+        digests=header.digests,
+        weighted=header.weighted,
+    )
+    return header
 
 
 def plan_table(place: Place, header: PlanHeader, table: str) -> Place:
-    """Where a plan has its table `brokers` or `assignment`."""
+    """Where a plan has a table such as `brokers` or `assignment`."""
     return place / header.tables[table]
 
 
@@ -221,6 +246,7 @@ def read_plan(place: Place) -> Plan:
         options=header.options,
         seed=header.seed,
         seconds=header.seconds,
+        weights=_read_weights(place, header, selection.subscribers),
     )
     if not np.array_equal(plan.placement.brokers_of(selection), broker_of_pair):
         raise InputError(
@@ -228,6 +254,18 @@ def read_plan(place: Place) -> Plan:
             "says; find out which with brokerwise audit"
         )
     return plan
+
+
+def _read_weights(place: Place, header: PlanHeader, subscribers: int) -> Weights:
+    stated = header.weighted.get("subscriber_weights", subscribers)
+    if stated != subscribers:
+        raise InputError(
+            f"{place / HEADER}: weighted has subscriber_weights {stated:,}, "
+            f"the placement has {subscribers:,} subscribers"
+        )
+    files = {name: plan_table(place, header, name) for name in header.weighted}
+    tables = {name: read_small_table(file) for name, file in files.items()}
+    return weights_of(files, tables, header.weighted)
 
 
 def _type_numbers(place: Place, fleet: Fleet, names: Iterable[str]) -> Int32s:

@@ -1,6 +1,7 @@
 """What is wanted of each topic: how many pairs, and what they are worth."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -66,20 +67,37 @@ class Demand:
     def topics(self) -> int:
         return len(self.rates)
 
-    @property
+    @cached_property
     def topic(self) -> Int64s:
         """The topic of each class."""
         return np.repeat(np.arange(self.topics), np.diff(self.starts))
 
-    @property
+    @cached_property
     def followers(self) -> Int64s:
         """How many pairs each topic has."""
-        return np.bincount(self.topic, self.pairs, self.topics).astype(np.int64)
+        before = np.concatenate([[0], np.cumsum(self.pairs)])
+        return np.diff(before[self.starts])
+
+    @cached_property
+    def better(self) -> Int64s:
+        """For each class, how many pairs of its topic are worth more."""
+        before: Int64s = np.concatenate([[0], np.cumsum(self.pairs)])
+        return before[:-1] - before[self.starts[self.topic]]
 
     @property
     def total(self) -> int:
         """What all pairs are worth."""
         return int(self.value @ self.pairs)
+
+    def carried(self, capacity: int) -> tuple["Demand", Int64s]:
+        """What is worth something, load, and can be carried by a broker of this
+        capacity; and the ids that its topics have here."""
+        fits = (self.rates > 0) & (self.rates <= capacity // 2)
+        kept = fits[self.topic] & (self.value > 0) & (self.pairs > 0)
+        topic = self.topic[kept]
+        ids, number = np.unique(topic, return_inverse=True)
+        value, pairs = self.value[kept], self.pairs[kept]
+        return Demand.of_classes(self.rates[ids], number, value, pairs), ids
 
 
 def _classes(workload: Workload, weights: Int64s) -> tuple[Int64s, Int64s, Int64s]:

@@ -33,9 +33,11 @@ class Draft:
 
 def served_value(demand: Demand, served: Int64s) -> int:
     """What the best so many pairs of each topic are worth."""
-    before = np.cumsum(demand.pairs) - demand.pairs  # in all earlier classes
-    first = before[demand.starts[:-1].clip(max=max(0, len(before) - 1))]
-    topic = demand.topic
-    within = before - first[topic]
-    taken = np.clip(served[topic] - within, 0, demand.pairs)
-    return int(taken @ demand.value)
+    return int(taken_by_class(demand, served) @ demand.value)
+
+
+def taken_by_class(demand: Demand, served: Int64s) -> Int64s:
+    """The pairs of each class that are served, with so many of each topic."""
+    of_class = served[demand.topic] - demand.better
+    taken: Int64s = np.minimum(np.maximum(of_class, 0), demand.pairs)
+    return taken

@@ -1,0 +1,166 @@
+"""The best pattern of a broker: a knapsack in which every topic has a set-up.
+
+A topic with n pairs takes (n + 1) times its rate, and gains whatever a table says for
+that n. All numbers are whole, so what a price proves is exact.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from brokerwise.kernels.compile import kernel
+from brokerwise.model.arrays import Int64s
+
+Choices = npt.NDArray[np.uint16]
+MOST_PAIRS = 65_535
+"""Of a topic in one pattern; a choice is kept in 16 bits."""
+
+
+@kernel
+def price(
+    rates: Int64s,
+    most: Int64s,
+    gain_starts: Int64s,
+    gains: Int64s,
+    best: Int64s,
+    choices: Choices,
+) -> int:
+    """The most that a broker of each size up to len(best) - 1 can gain.
+
+    Topic t may have up to most[t] pairs; n of them gain gains[gain_starts[t] + n - 1].
+    `choices[t, c]` is how many pairs the best pattern of size c over topics 0 to t has
+    of t. Returns the steps taken: O(topics * size * pairs of a topic).
+    """
+    size = len(best) - 1
+    best[:] = 0
+    before = np.empty_like(best)
+    steps = 0
+    for topic in range(len(rates)):
+        rate = rates[topic]
+        choice = choices[topic]
+        choice[:] = 0
+        limit = min(most[topic], size // rate - 1)
+        first = gain_starts[topic] - 1
+        if limit < 1:
+            continue
+        before[:] = best
+        for pairs in range(1, limit + 1):
+            gain = gains[first + pairs]
+            if gain <= 0:
+                continue
+            load = (pairs + 1) * rate
+            steps += size + 1 - load
+            for c in range(size + 1 - load):
+                worth = before[c] + gain
+                if worth > best[c + load]:
+                    best[c + load] = worth
+                    choice[c + load] = pairs
+    return steps
+
+
+@kernel
+def fill_in_turn(
+    rates: Int64s,
+    left: Int64s,
+    brokers_left: Int64s,
+    gain_starts: Int64s,
+    gains: Int64s,
+    sizes: Int64s,
+    best: Int64s,
+    choices: Choices,
+) -> tuple[Int64s, Int64s, Int64s, int]:
+    """One broker after the other gets its best pattern from the pairs that are left.
+
+    `left` is how many pairs of each topic there are, `brokers_left` how many more
+    brokers may carry it; both are counted down. Afterwards `best` is that of the
+    first broker, with all pairs. Returns where the pattern of each broker starts, the
+    topics and pairs of the patterns, and the steps taken.
+    """
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    room = int((sizes // 2).sum())
+    topics = np.empty(room, np.int64)
+    pairs = np.empty(room, np.int64)
+    first = best.copy()
+    count, steps = 0, 0
+    for broker in range(len(sizes)):
+        if broker == 0 or starts[broker] > starts[broker - 1]:
+            steps += price(rates, left, gain_starts, gains, best, choices)
+        if broker == 0:
+            first[:] = best
+        count = _take(
+            rates, left, brokers_left, choices, sizes[broker], topics, pairs, count
+        )
+        starts[broker + 1] = count
+    best[:] = first
+    return starts, topics[:count].copy(), pairs[:count].copy(), steps
+
+
+@kernel
+def split_in_turn(
+    rates: Int64s,
+    left: Int64s,
+    brokers_left: Int64s,
+    gain_starts: Int64s,
+    gains: Int64s,
+    bandwidth: int,
+    toll: int,
+    best: Int64s,
+    choices: Choices,
+) -> tuple[Int64s, Int64s, Int64s, int]:
+    """As `fill_in_turn`, but for brokers of any size within what bandwidth is left.
+
+    A broker gets the size whose gain exceeds its toll by the most, as long as there is
+    one; then the bandwidth that is left is spent.
+    """
+    room = bandwidth // 2 + 1
+    starts = np.zeros(room + 1, np.int64)
+    topics = np.empty(room, np.int64)
+    pairs = np.empty(room, np.int64)
+    first = best.copy()
+    count, steps, brokers = 0, 0, 0
+    while bandwidth > 1:
+        steps += price(rates, left, gain_starts, gains, best, choices)
+        if brokers == 0:
+            first[:] = best
+        largest = min(len(best) - 1, bandwidth)
+        size, most = largest, 0
+        for c in range(largest + 1):
+            if best[c] - toll * c > most:
+                size, most = c, best[c] - toll * c
+        while size > 0 and best[size - 1] == best[size]:
+            size -= 1
+        if size == 0:
+            break
+        count = _take(rates, left, brokers_left, choices, size, topics, pairs, count)
+        brokers += 1
+        starts[brokers] = count
+        bandwidth -= size
+    best[:] = first
+    ends = starts[: brokers + 1].copy()
+    return ends, topics[:count].copy(), pairs[:count].copy(), steps
+
+
+@kernel
+def _take(
+    rates: Int64s,
+    left: Int64s,
+    brokers_left: Int64s,
+    choices: Choices,
+    size: int,
+    topics: Int64s,
+    pairs: Int64s,
+    count: int,
+) -> int:
+    """Write down the best pattern of a size, and take its pairs from what is left."""
+    for topic in range(len(rates) - 1, -1, -1):
+        taken = np.int64(choices[topic, size])
+        if taken == 0:
+            continue
+        size -= (taken + 1) * rates[topic]
+        left[topic] -= taken
+        brokers_left[topic] -= 1
+        if brokers_left[topic] <= 0:
+            left[topic] = 0
+        topics[count] = topic
+        pairs[count] = taken
+        count += 1
+    return count

@@ -1,0 +1,1 @@
+"""Column generation over what a broker may carry, with branch and bound."""

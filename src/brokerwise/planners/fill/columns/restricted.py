@@ -1,0 +1,29 @@
+"""The best plan that the patterns known so far can be put together to."""
+
+from collections.abc import Sequence
+
+from brokerwise.planners.fill.columns.case import Case
+from brokerwise.planners.fill.columns.master import Master
+from brokerwise.planners.fill.columns.supply import Pattern
+
+_NODES = 200
+
+
+def combine(case: Case, patterns: Sequence[Pattern]) -> None:
+    """Offer the best plan of these patterns and those of the best plan, as far as a
+    limited search finds it."""
+    unique = {p.key: p for p in [*case.best.patterns, *patterns] if len(p.topic)}
+    known = list(unique.values())
+    master = Master(case.demand, case.demand.pairs, case.supply)
+    master.add(known)
+    shares = master.choose(case.best.patterns, _NODES, lambda: case.effort.over)
+    if shares is None:
+        return
+    plan: list[Pattern] = []
+    left = case.demand.followers.copy()
+    for pattern, times in zip(known, shares, strict=True):
+        for _ in range(int(times)):
+            part = pattern.within(left)
+            left[part.topic] -= part.pairs
+            plan.append(part)
+    case.best.offer(plan)

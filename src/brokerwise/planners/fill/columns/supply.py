@@ -1,0 +1,77 @@
+"""What there is to fill: brokers by size, or bandwidth to split into brokers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from brokerwise.model.arrays import Int64s
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """What one broker carries: so many pairs of each of some topics.
+
+    `size` is the number of the broker's size in its supply; topics descend.
+    """
+
+    size: int
+    topic: Int64s
+    pairs: Int64s
+
+    @property
+    def key(self) -> tuple[int, bytes, bytes]:
+        return self.size, self.topic.tobytes(), self.pairs.tobytes()
+
+    def entries(self) -> Iterator[tuple[int, int]]:
+        """Each topic, with how many pairs it has."""
+        return zip(self.topic.tolist(), self.pairs.tolist(), strict=True)
+
+    def load(self, rates: Int64s) -> int:
+        return int(rates[self.topic] @ (self.pairs + 1))
+
+    def within(self, left: Int64s) -> "Pattern":
+        """What of it is still to be had, with so many pairs of each topic left."""
+        pairs = np.minimum(self.pairs, left[self.topic])
+        some = pairs > 0
+        return Pattern(self.size, self.topic[some], pairs[some])
+
+
+@dataclass(frozen=True, eq=False)
+class Supply:
+    """Brokers by size, the largest first; or, with `bandwidth`, as many brokers of up
+    to the one size as it suffices for."""
+
+    sizes: Int64s
+    counts: Int64s
+    bandwidth: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        if self.bandwidth is not None:
+            return self.bandwidth < 2
+        return not self.counts.any()
+
+    @property
+    def brokers(self) -> Int64s:
+        """The size number of each broker."""
+        return np.repeat(np.arange(len(self.sizes)), self.counts)
+
+    @property
+    def resources(self) -> Int64s:
+        """What patterns use up: brokers of each size, or bandwidth."""
+        if self.bandwidth is not None:
+            return np.array([self.bandwidth])
+        return self.counts
+
+    def use(self, pattern: Pattern, rates: Int64s) -> int:
+        """How much of its resource a pattern uses up."""
+        return 1 if self.bandwidth is None else pattern.load(rates)
+
+    def without(self, patterns: list[Pattern], rates: Int64s) -> "Supply":
+        """What is left once these patterns are carried."""
+        if self.bandwidth is not None:
+            used = sum(pattern.load(rates) for pattern in patterns)
+            return replace(self, bandwidth=self.bandwidth - used)
+        taken = np.bincount([p.size for p in patterns], minlength=len(self.sizes))
+        return replace(self, counts=self.counts - taken)

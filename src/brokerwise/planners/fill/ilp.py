@@ -1,0 +1,117 @@
+"""The integer program of Lambert and Sakellariou, solved by HiGHS.
+
+As printed its second constraint allows one pair for each topic, and its third adds up
+rates wrongly: a broker has pairs of a topic only if it carries the topic, and its load
+is the rate of every topic that it carries, once and once for each pair. Pairs of one
+topic are interchangeable, so they are counted: topics x brokers variables.
+"""
+
+from math import floor
+
+import highspy
+import numpy as np
+
+from brokerwise.model.arrays import Int64s
+from brokerwise.model.errors import InputError
+from brokerwise.planners.control import Stop
+from brokerwise.planners.fill.demand import Demand
+from brokerwise.planners.fill.draft import Draft
+from brokerwise.planners.fill.found import Found
+from brokerwise.planners.fill.highs import run, silent
+
+_MOST_VARIABLES = 2_000_000
+_ROUNDING = 1e-6
+
+
+def fill_by_ilp(
+    demand: Demand, capacities: Int64s, begin: Draft, bound: int, stop: Stop
+) -> Found:
+    """The best draft that HiGHS finds from `begin`; runs until it is proven, or until
+    it is stopped."""
+    topics, brokers = demand.topics, len(capacities)
+    if topics * brokers > _MOST_VARIABLES:
+        raise InputError(
+            f"algorithm ilp: {topics:,} topics on {brokers:,} brokers are too many, "
+            f"expected at most {_MOST_VARIABLES:,} times one on the other",
+            hint="Use algorithm columns.",
+        )
+    highs = _model(demand, capacities)
+    classes, cells = len(demand.pairs), topics * brokers
+    pairs = np.zeros((topics, brokers))
+    pairs[begin.topic, begin.broker] = begin.pairs
+    taken = np.concatenate([pairs.ravel(), (pairs > 0).ravel()])
+    columns = np.arange(classes, classes + 2 * cells, dtype=np.int32)
+    highs.setSolution(2 * cells, columns, taken.astype(np.float64))
+    run(highs, stop)
+    found = highs.getSolution()
+    stopped = highs.getModelStatus() != highspy.HighsModelStatus.kOptimal
+    best = begin
+    if found.value_valid:
+        values = np.array(found.col_value)[classes : classes + cells]
+        whole = np.rint(values).astype(np.int64).reshape(topics, brokers)
+        topic, broker = np.nonzero(whole)
+        draft = Draft(
+            topic.astype(np.int32), broker.astype(np.int32), whole[topic, broker]
+        )
+        best = max(begin, draft, key=lambda d: d.value(demand))
+    proven = highs.getInfo().mip_dual_bound
+    if np.isfinite(proven):
+        grain = int(np.gcd.reduce(demand.value))
+        bound = min(bound, floor(proven + _ROUNDING) // grain * grain)
+    return Found(best, max(bound, best.value(demand)), stopped)
+
+
+def _model(demand: Demand, capacities: Int64s) -> highspy.Highs:
+    """Served pairs of each class, pairs of each topic and broker, and whether the
+    broker carries the topic; columns in this order."""
+    highs = silent(mip_rel_gap=0.0, mip_abs_gap=0.5)
+    topics, brokers = demand.topics, len(capacities)
+    classes, cells = len(demand.pairs), topics * brokers
+    most = np.minimum(
+        demand.followers[:, None],
+        np.maximum(capacities[None, :] // demand.rates[:, None] - 1, 0),
+    ).ravel()
+    cost = np.concatenate([demand.value, np.zeros(2 * cells)])
+    upper = np.concatenate([demand.pairs, most, np.minimum(most, 1)])
+    count = classes + 2 * cells
+    empty = np.zeros(0, np.int32)
+    highs.addCols(
+        count,
+        cost.astype(np.float64),
+        np.zeros(count),
+        upper.astype(np.float64),
+        0,
+        np.zeros(count, np.int32),
+        empty,
+        np.zeros(0),
+    )
+    highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+    whole = np.full(2 * cells, highspy.HighsVarType.kInteger)
+    highs.changeColsIntegrality(
+        2 * cells, np.arange(classes, count, dtype=np.int32), whole
+    )
+    cell = classes + np.arange(cells).reshape(topics, brokers)
+    for topic in range(topics):  # what is served is on some broker
+        first, last = demand.starts[topic], demand.starts[topic + 1]
+        columns = np.concatenate([np.arange(first, last), cell[topic]])
+        values = np.concatenate([np.ones(last - first), -np.ones(brokers)])
+        _add_row(highs, 0.0, columns, values)
+    for number, limit in enumerate(most):  # on a broker that carries the topic
+        columns = classes + np.array([number, number + cells])
+        _add_row(highs, 0.0, columns, np.array([1.0, -limit]))
+    for broker, capacity in enumerate(capacities):  # within its capacity
+        columns = np.concatenate([cell[:, broker], cell[:, broker] + cells])
+        _add_row(highs, float(capacity), columns, np.tile(demand.rates, 2))
+    return highs
+
+
+def _add_row(
+    highs: highspy.Highs, upper: float, columns: Int64s, values: Int64s
+) -> None:
+    highs.addRow(
+        -highspy.kHighsInf,
+        upper,
+        len(columns),
+        columns.astype(np.int32),
+        values.astype(np.float64),
+    )
