@@ -65,6 +65,7 @@ def fill_in_turn(
     gain_starts: Int64s,
     gains: Int64s,
     sizes: Int64s,
+    most_steps: int,
     best: Int64s,
     choices: Choices,
 ) -> tuple[Int64s, Int64s, Int64s, int]:
@@ -72,26 +73,37 @@ def fill_in_turn(
 
     `left` is how many pairs of each topic there are, `brokers_left` how many more
     brokers may carry it; both are counted down. Afterwards `best` is that of the
-    first broker, with all pairs. Returns where the pattern of each broker starts, the
-    topics and pairs of the patterns, and the steps taken.
+    first broker, with all pairs. Ends before a broker that would begin after so many
+    steps. Returns where each pattern starts, the topics and pairs of the patterns, and
+    the steps taken. Before the patterns of the brokers come those that a broker of
+    each size but the first would get with all pairs.
     """
-    starts = np.zeros(len(sizes) + 1, np.int64)
-    room = int((sizes // 2).sum())
+    starts = np.zeros(2 * len(sizes) + 1, np.int64)
+    changes = np.count_nonzero(sizes[1:] != sizes[:-1])
+    room = left.sum() + changes * len(left)
     topics = np.empty(room, np.int64)
     pairs = np.empty(room, np.int64)
+    steps = price(rates, left, gain_starts, gains, best, choices)
     first = best.copy()
-    count, steps = 0, 0
+    count, done = 0, 0
+    for other in range(1, len(sizes)):
+        if sizes[other] != sizes[other - 1]:
+            every, brokers, size = left.copy(), brokers_left.copy(), sizes[other]
+            count = _take(rates, every, brokers, choices, size, topics, pairs, count)
+            done += 1
+            starts[done] = count
     for broker in range(len(sizes)):
-        if broker == 0 or starts[broker] > starts[broker - 1]:
+        if broker > 0 and steps > most_steps:
+            break
+        if broker > 0 and starts[done] > starts[done - 1]:
             steps += price(rates, left, gain_starts, gains, best, choices)
-        if broker == 0:
-            first[:] = best
-        count = _take(
-            rates, left, brokers_left, choices, sizes[broker], topics, pairs, count
-        )
-        starts[broker + 1] = count
+        size = sizes[broker]
+        count = _take(rates, left, brokers_left, choices, size, topics, pairs, count)
+        done += 1
+        starts[done] = count
     best[:] = first
-    return starts, topics[:count].copy(), pairs[:count].copy(), steps
+    ends = starts[: done + 1].copy()
+    return ends, topics[:count].copy(), pairs[:count].copy(), steps
 
 
 @kernel
@@ -103,6 +115,7 @@ def split_in_turn(
     gains: Int64s,
     bandwidth: int,
     toll: int,
+    most_steps: int,
     best: Int64s,
     choices: Choices,
 ) -> tuple[Int64s, Int64s, Int64s, int]:
@@ -111,13 +124,13 @@ def split_in_turn(
     A broker gets the size whose gain exceeds its toll by the most, as long as there is
     one; then the bandwidth that is left is spent.
     """
-    room = bandwidth // 2 + 1
+    room = left.sum()
     starts = np.zeros(room + 1, np.int64)
     topics = np.empty(room, np.int64)
     pairs = np.empty(room, np.int64)
     first = best.copy()
     count, steps, brokers = 0, 0, 0
-    while bandwidth > 1:
+    while bandwidth > 1 and (brokers == 0 or steps <= most_steps):
         steps += price(rates, left, gain_starts, gains, best, choices)
         if brokers == 0:
             first[:] = best

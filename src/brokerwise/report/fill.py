@@ -82,7 +82,7 @@ def _remarks(result: Result) -> Iterator[Fact]:
         full = f"{result['full']:,} of {result['fleet']:,}"
         yield Fact("Brokers that are full", full, said)
     if compared := heuristics(result):
-        yield Fact("Heuristics", value_share(result, result["objective"]), compared)
+        yield Fact("Beside the heuristics", value_share(result, result["objective"]), compared)
     for warning in result["warnings"]:
         yield Fact("Warning", f"{result['left_out']:,}", warning)
 

@@ -4,11 +4,14 @@ from math import floor
 
 import numpy as np
 
+from brokerwise.kernels.merging import most_in_one
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.planners.fill.demand import Demand
 
 # Far above what rounding can add up to in sums over a billion classes.
 _ROUNDING = 1e-9
+_STEPS = 500_000_000  # under a second
+_LARGEST = 10_000_000  # a table of 160 MB
 
 
 def paper_bound(demand: Demand, bandwidth: int) -> int:
@@ -40,6 +43,22 @@ def quick_bound(demand: Demand, bandwidth: int, largest: int) -> int:
     room = np.clip(bandwidth - (np.cumsum(loads) - loads), 0, loads)
     value = float((room / each[order]) @ demand.value[order])
     return min(demand.total, _floor(value * (1 + _ROUNDING) + _ROUNDING, demand.value))
+
+
+def merged_bound(demand: Demand, bandwidth: int, largest: int) -> int:
+    """What one broker with all bandwidth could carry, if topics that are too large for
+    the largest broker paid for their set-ups; exact, by a dynamic program.
+
+    Where that takes too long, the quick bound. Unlike relaxations it knows that pairs
+    and set-ups are whole, but not that brokers must be filled one by one.
+    """
+    unit = int(np.gcd.reduce(demand.rates)) if demand.topics else 1
+    bound = quick_bound(demand, bandwidth, largest)
+    size = bandwidth // unit
+    if size > _LARGEST or int(demand.pairs.sum()) * size > _STEPS:
+        return bound
+    arrays = (demand.rates // unit, demand.starts, demand.value, demand.pairs)
+    return min(bound, int(most_in_one(*arrays, size, largest // unit)))
 
 
 def _floor(bound: float, values: Int64s) -> int:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from brokerwise.model.arrays import Int64s
-from brokerwise.planners.fill.bounds import paper_bound, quick_bound
+from brokerwise.model.arrays import INT64_MAX, Int64s
+from brokerwise.planners.fill.bounds import merged_bound, paper_bound
 from brokerwise.planners.fill.columns.fill import fill_by_columns
 from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.draft import Draft
@@ -39,7 +39,7 @@ def fill_brokers(demand: Demand, capacities: Int64s, options: Options) -> Fillin
     `ilp` is that of `columns`, which searches for it as long as it takes to find its
     own plan.
     """
-    bandwidth = int(capacities.sum())
+    bandwidth = min(INT64_MAX, sum(capacities.tolist()))
     paper = paper_bound(demand, bandwidth)
     if not demand.topics:
         nothing = np.zeros(0, np.int64)
@@ -50,7 +50,7 @@ def fill_brokers(demand: Demand, capacities: Int64s, options: Options) -> Fillin
     if options.algorithm in drafts and options.bound == "paper":
         name = options.algorithm
         return Filling(drafts[name], values[name], paper, paper)
-    quick = min(paper, quick_bound(demand, bandwidth, int(capacities.max())))
+    quick = min(paper, merged_bound(demand, bandwidth, int(capacities.max())))
     begin = [drafts[name] for name in sorted(drafts, key=lambda n: -values[n])]
     if options.algorithm == "ilp":
         found = fill_by_ilp(demand, capacities, begin[0], quick, options.stop)

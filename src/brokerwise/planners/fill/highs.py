@@ -15,11 +15,18 @@ def silent(**options: Any) -> highspy.Highs:
     return highs
 
 
-def run(highs: highspy.Highs, stop: Stop) -> None:
-    """Solve; once `stop` says yes, the best so far is the answer."""
+def run(highs: highspy.Highs, stop: Stop, asks: int | None = None) -> None:
+    """Solve; once `stop` says yes, the best so far is the answer.
+
+    HiGHS asks at points of its search that are the same every time, so a limit on
+    `asks` ends it where it would end again.
+    """
+    asked = 0
 
     def ask(event: Any) -> None:
-        if stop():
+        nonlocal asked
+        asked += 1
+        if stop() or (asks is not None and asked > asks):
             event.interrupt()
 
     for callback in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):

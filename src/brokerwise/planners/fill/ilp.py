@@ -6,6 +6,7 @@ is the rate of every topic that it carries, once and once for each pair. Pairs o
 topic are interchangeable, so they are counted: topics x brokers variables.
 """
 
+from dataclasses import replace
 from math import floor
 
 import highspy
@@ -20,6 +21,7 @@ from brokerwise.planners.fill.found import Found
 from brokerwise.planners.fill.highs import run, silent
 
 _MOST_VARIABLES = 2_000_000
+# HiGHS proves as much, of the whole and of what is left to add.
 _ROUNDING = 1e-6
 
 
@@ -35,7 +37,9 @@ def fill_by_ilp(
             f"expected at most {_MOST_VARIABLES:,} times one on the other",
             hint="Use algorithm columns.",
         )
-    highs = _model(demand, capacities)
+    unit, grain = np.gcd.reduce(demand.rates), np.gcd.reduce(demand.value)
+    small = replace(demand, rates=demand.rates // unit, value=demand.value // grain)
+    highs = _model(small, capacities // unit)
     classes, cells = len(demand.pairs), topics * brokers
     pairs = np.zeros((topics, brokers))
     pairs[begin.topic, begin.broker] = begin.pairs
@@ -53,12 +57,19 @@ def fill_by_ilp(
         draft = Draft(
             topic.astype(np.int32), broker.astype(np.int32), whole[topic, broker]
         )
-        best = max(begin, draft, key=lambda d: d.value(demand))
+        if _possible(draft, demand, capacities):
+            best = max(begin, draft, key=lambda d: d.value(demand))
     proven = highs.getInfo().mip_dual_bound
     if np.isfinite(proven):
-        grain = int(np.gcd.reduce(demand.value))
-        bound = min(bound, floor(proven + _ROUNDING) // grain * grain)
+        bound = min(bound, floor(proven * (1 + _ROUNDING) + _ROUNDING) * int(grain))
     return Found(best, max(bound, best.value(demand)), stopped)
+
+
+def _possible(draft: Draft, demand: Demand, capacities: Int64s) -> bool:
+    """Whether it is so in whole numbers too, not only to a solver's tolerance."""
+    loads = draft.loads(demand, len(capacities))
+    served = draft.served(demand)
+    return bool((loads <= capacities).all() and (served <= demand.followers).all())
 
 
 def _model(demand: Demand, capacities: Int64s) -> highspy.Highs:
@@ -95,7 +106,7 @@ def _model(demand: Demand, capacities: Int64s) -> highspy.Highs:
         first, last = demand.starts[topic], demand.starts[topic + 1]
         columns = np.concatenate([np.arange(first, last), cell[topic]])
         values = np.concatenate([np.ones(last - first), -np.ones(brokers)])
-        _add_row(highs, 0.0, columns, values)
+        _add_row(highs, 0.0, columns, values, least=0.0)
     for number, limit in enumerate(most):  # on a broker that carries the topic
         columns = classes + np.array([number, number + cells])
         _add_row(highs, 0.0, columns, np.array([1.0, -limit]))
@@ -106,11 +117,15 @@ def _model(demand: Demand, capacities: Int64s) -> highspy.Highs:
 
 
 def _add_row(
-    highs: highspy.Highs, upper: float, columns: Int64s, values: Int64s
+    highs: highspy.Highs,
+    most: float,
+    columns: Int64s,
+    values: Int64s,
+    least: float = -highspy.kHighsInf,
 ) -> None:
     highs.addRow(
-        -highspy.kHighsInf,
-        upper,
+        least,
+        most,
         len(columns),
         columns.astype(np.int32),
         values.astype(np.float64),

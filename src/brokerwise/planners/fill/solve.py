@@ -181,7 +181,7 @@ def _paper_bound(problem: Problem, demand: Demand) -> int:
     else:
         total = sum(kind.capacity * (kind.count or 0) for kind in fleet)
     every, _ = demand.carried(INT64_MAX)
-    return paper_bound(every, total)
+    return paper_bound(every, min(INT64_MAX, total))
 
 
 def _finite_gap(value: int, paper: int) -> dict[str, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth
-from brokerwise.planners.fill.bounds import paper_bound, quick_bound
+from brokerwise.planners.fill.bounds import merged_bound, paper_bound
 from brokerwise.planners.fill.columns.fill import as_draft, search_supply
 from brokerwise.planners.fill.columns.supply import Pattern, Supply
 from brokerwise.planners.fill.demand import Demand
@@ -46,7 +46,9 @@ def split_bandwidth(
             filling = replace(filling, draft=heuristic, value=value)
         else:
             filling = replace(filling, greedy=values["greedy"], mkp=values["mkp"])
-    return filling, _sizes(filling.draft, demand, bandwidth)
+    draft = _merged(filling.draft, demand, bandwidth.max_broker)
+    filling = replace(filling, draft=draft)
+    return filling, _sizes(draft, demand, bandwidth)
 
 
 def _searched(
@@ -62,11 +64,12 @@ def _searched(
         np.array([largest // unit]), np.zeros(1, np.int64), bandwidth.total // unit
     )
     paper = paper_bound(demand, bandwidth.total)
-    bound = min(paper, quick_bound(demand, bandwidth.total, largest))
+    bound = min(paper, merged_bound(demand, bandwidth.total, largest))
     best = drafts[max(values, key=lambda name: values[name])]
     plans = [_patterns(draft) for draft in drafts.values()]
     found = search_supply(demand, supply, plans, bound, options)
     if found is None:
+        bound = paper if options.bound == "paper" else bound
         return Filling(best, best.value(demand), bound, paper)
     case, stopped = found
     patterns = case.best.patterns
@@ -104,6 +107,30 @@ def _in_turn(fill: Fill, demand: Demand, bandwidth: Bandwidth) -> Draft:
         np.concatenate([np.zeros(0, np.int32), *(p.broker for p in parts)]),
         np.concatenate([np.zeros(0, np.int64), *(p.pairs for p in parts)]),
     )
+
+
+def _merged(draft: Draft, demand: Demand, largest: int) -> Draft:
+    """Fewer brokers: the fullest first, each joins the first that it fits on.
+
+    Joined brokers receive a topic that both have only once, so nothing gets worse.
+    """
+    brokers = int(draft.broker.max(initial=-1)) + 1
+    loads = draft.loads(demand, brokers)
+    home = np.zeros(brokers, np.int64)
+    rooms: list[int] = []
+    for broker in np.argsort(-loads, kind="stable").tolist():
+        load = int(loads[broker])
+        fits = (number for number, room in enumerate(rooms) if room >= load)
+        home[broker] = next(fits, len(rooms))
+        if home[broker] == len(rooms):
+            rooms.append(largest)
+        rooms[home[broker]] -= load
+    key = home[draft.broker] * max(1, demand.topics) + draft.topic
+    found, number = np.unique(key, return_inverse=True)
+    pairs = np.zeros(len(found), np.int64)
+    np.add.at(pairs, number, draft.pairs)
+    broker, topic = np.divmod(found, max(1, demand.topics))
+    return Draft(topic.astype(np.int32), broker.astype(np.int32), pairs)
 
 
 def _patterns(draft: Draft) -> list[Pattern]:

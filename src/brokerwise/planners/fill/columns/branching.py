@@ -1,6 +1,8 @@
 """Branch and bound on how many brokers carry a topic."""
 
 import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor
 
@@ -81,7 +83,7 @@ class Branching:
             if case.effort.over:
                 self._push(bound, limits)
                 return
-            steps = _fractional(relaxed, limits)
+            steps = _fractional(relaxed, limits, case.groups)
             if not steps:
                 self._unsettled = max(self._unsettled, bound)
                 return
@@ -105,8 +107,7 @@ class Branching:
         best_split: tuple[int, int, int, Step, int] | None = None
         for step, amount in steps[:_TRIED]:
             down, up = _sides(limits, step, floor(amount + ROUNDING))
-            low = min(bound, self._solve(down, _TRIAL_ROUNDS).bound)
-            high = min(bound, self._solve(up, _TRIAL_ROUNDS).bound)
+            low, high = self._tried(down, bound), self._tried(up, bound)
             value = case.best.value
             if case.effort.over:
                 self._push(bound, limits)
@@ -134,11 +135,18 @@ class Branching:
             self._push(side_bound, side)
         return False, bound
 
-    def _solve(self, limits: Limits, rounds: int = 200) -> Relaxed:
-        before = len(self._relaxation.master.patterns)
-        relaxed = self._relaxation.solve(limits, self._case.best.offer, rounds)
-        self._case.generated += len(relaxed.patterns) - before
+    def _solve(self, limits: Limits) -> Relaxed:
+        before = len(self.patterns)
+        relaxed = self._relaxation.solve(limits, self._case.best.offer)
+        self._case.generated += len(self.patterns) - before
         return relaxed
+
+    def _tried(self, limits: Limits, bound: int) -> int:
+        """What plans within these limits can reach, as far as a few rounds prove."""
+        relaxed = self._relaxation.solve(
+            limits, self._case.best.offer, _TRIAL_ROUNDS, trial=True
+        )
+        return min(bound, relaxed.bound)
 
     def _push(self, bound: int, limits: Limits) -> None:
         heapq.heappush(self._open, _Node(-bound, self._nodes, dict(limits)))
@@ -153,25 +161,58 @@ def _sides(
     return {**limits, step: (least, amount)}, {**limits, step: (amount + 1, most)}
 
 
-def _fractional(relaxed: Relaxed, limits: Limits) -> list[tuple[Step, float]]:
+def _fractional(
+    relaxed: Relaxed, limits: Limits, groups: Sequence[tuple[int, ...]]
+) -> list[tuple[Step, float]]:
     """Steps that are taken a broken number of times within their limits, the most
-    uncertain first."""
-    chosen = list(relaxed.chosen())
+    uncertain first.
+
+    Topics that differ in nothing are counted together first: one of them can stand in
+    for another, so limits on a single one prove little.
+    """
+    counts = _counts(relaxed)
+    several = [topics for topics in groups if len(topics) > 1]
+    single = [(topic,) for topic in counts]
+    for every in (False, True):
+        for some in (several, single):
+            steps = [
+                (step, amount)
+                for step, amount in _amounts(some, counts, every=every)
+                if _open(amount, limits.get(step, _ANY))
+            ]
+            if steps:
+                return sorted(steps, key=lambda s: (-_uncertainty(s[1]), s[0]))
+    return []
+
+
+def _counts(relaxed: Relaxed) -> dict[int, dict[int, float]]:
+    """For each topic, how many brokers have just so many pairs of it, by shares."""
     counts: dict[int, dict[int, float]] = {}
-    for pattern, share in chosen:
+    for pattern, share in relaxed.chosen():
         for topic, pairs in pattern.entries():
             by_pairs = counts.setdefault(topic, {})
             by_pairs[pairs] = by_pairs.get(pairs, 0.0) + share
-    first, higher = [], []
-    for topic, by_pairs in counts.items():
+    return counts
+
+
+def _amounts(
+    groups: Iterable[tuple[int, ...]],
+    counts: Mapping[int, Mapping[int, float]],
+    *,
+    every: bool,
+) -> Iterator[tuple[Step, float]]:
+    """How often groups take their first step, or every one of them."""
+    for topics in groups:
+        by_pairs: Counter[int] = Counter()
+        for topic in topics:
+            by_pairs.update(counts.get(topic, {}))
         total = 0.0
         for pairs in sorted(by_pairs, reverse=True):
             total += by_pairs[pairs]
-            if pairs > 1 and _open(total, limits.get((topic, pairs), _ANY)):
-                higher.append(((topic, pairs), total))
-        if _open(total, limits.get((topic, 1), _ANY)):
-            first.append(((topic, 1), total))
-    return sorted(first or higher, key=lambda s: (-_uncertainty(s[1]), s[0]))
+            if every:
+                yield (topics, pairs), total
+        if not every and by_pairs:
+            yield (topics, 1), total
 
 
 def _open(amount: float, limits: tuple[int, int]) -> bool:

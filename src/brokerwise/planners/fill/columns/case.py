@@ -1,6 +1,7 @@
 """A problem of fixed brokers, and all that a search over patterns shares."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Case:
         largest = supply.sizes[0] // demand.rates - 1
         self._unsplit = np.flatnonzero(demand.followers <= largest)
         self.generated = 0
+        self.groups = alike(demand)
 
     @property
     def proven(self) -> bool:
@@ -67,6 +69,16 @@ class Case:
         for pattern in fixed:
             brokers[pattern.topic] += 1
         return {
-            (int(topic), 1): (0, max(0, 1 - int(brokers[topic])))
+            ((int(topic),), 1): (0, max(0, 1 - int(brokers[topic])))
             for topic in self._unsplit
         }
+
+
+def alike(demand: Demand) -> list[tuple[int, ...]]:
+    """Groups of topics that differ in nothing: of equal rate, with equal classes."""
+    groups: dict[tuple[int, bytes, bytes], list[int]] = {}
+    for topic, (start, end) in enumerate(pairwise(demand.starts)):
+        value, pairs = demand.value[start:end], demand.pairs[start:end]
+        key = (int(demand.rates[topic]), value.tobytes(), pairs.tobytes())
+        groups.setdefault(key, []).append(topic)
+    return [tuple(topics) for topics in groups.values()]

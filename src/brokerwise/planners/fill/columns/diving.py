@@ -38,6 +38,7 @@ def dive(
         if not chosen:
             break
         fixed += chosen
+        case.best.offer(fixed)
     return known
 
 
@@ -75,17 +76,13 @@ def _chosen(
     chosen: list[Pattern] = []
     for number in whole:
         pattern = relaxed.patterns[number].within(left)
-        fits = rest.resources[_resource(case, pattern)]
+        fits = rest.resources[rest.resource(pattern)]
         use = rest.use(pattern, case.demand.rates)
         if use <= fits and len(pattern.topic):
             chosen.append(pattern)
             left[pattern.topic] -= pattern.pairs
             rest = rest.without([pattern], case.demand.rates)
     return chosen
-
-
-def _resource(case: Case, pattern: Pattern) -> int:
-    return 0 if case.supply.bandwidth is not None else pattern.size
 
 
 def _useful(relaxed: Relaxed) -> list[Pattern]:

@@ -1,6 +1,6 @@
 """The linear program that chooses among patterns, solved by HiGHS."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,8 @@ from brokerwise.planners.fill.columns.supply import Pattern, Supply
 from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.highs import run, silent
 
-Step = tuple[int, int]
-"""(topic, n): how many brokers have at least n pairs of the topic."""
+Step = tuple[tuple[int, ...], int]
+"""(topics, n): how many brokers have at least n pairs of a topic, over all of these."""
 
 Limits = Mapping[Step, tuple[int, int]]
 """The least and the most number of brokers for some steps."""
@@ -64,8 +64,7 @@ class Master:
         self.patterns: list[Pattern] = []
         self._known: set[tuple[int, bytes, bytes]] = set()
         self._rows: dict[Step, int] = {}
-        self._first_step = np.full(demand.topics, -1, np.int64)  # rows of (topic, 1)
-        self._higher: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._steps: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._carrying: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._penalised: set[Step] = set()
         self._limits: dict[Step, tuple[int, int]] = {}
@@ -140,19 +139,18 @@ class Master:
             values[self._columns],
         )
 
-    def choose(self, begin: Sequence[Pattern], nodes: int, stop: Stop) -> Int64s | None:
-        """How many times each pattern is used by the best plan that a search over so
-        many nodes finds; begins with a plan of patterns that are there."""
+    def choose(self, begin: Sequence[Pattern], asks: int, stop: Stop) -> Int64s | None:
+        """How many times each pattern is used by the best plan that a search of so
+        many asks finds; begins with a plan of patterns that are there."""
         highs, count = self._highs, len(self.patterns)
         whole = np.full(count, highspy.HighsVarType.kInteger)
         highs.changeColsIntegrality(count, np.array(self._columns, np.int32), whole)
         highs.setOptionValue("presolve", "on")
-        highs.setOptionValue("mip_max_nodes", nodes)
         numbers = {pattern.key: n for n, pattern in enumerate(self.patterns)}
         used = np.array([numbers[p.key] for p in begin if len(p.topic)], np.int64)
         times = np.bincount(used, minlength=count).astype(np.float64)
         highs.setSolution(count, np.array(self._columns, np.int32), times)
-        run(highs, stop)
+        run(highs, stop, asks)
         found = highs.getSolution()
         if not found.value_valid:
             return None
@@ -165,11 +163,12 @@ class Master:
         rows: list[Any] = []
         values: list[Any] = []
         for pattern in patterns:
-            resource = 0 if self._supply.bandwidth is not None else pattern.size
+            resource = self._supply.resource(pattern)
             steps = self._steps_of(pattern)
-            rows += [self._row[pattern.topic], [len(self._topics) + resource], steps]
+            rows += [self._row[pattern.topic], [len(self._topics) + resource]]
+            rows.append(list(steps))
             use = self._supply.use(pattern, self._rates)
-            values += [-pattern.pairs, [use], [1] * len(steps)]
+            values += [-pattern.pairs, [use], list(steps.values())]
             starts.append(starts[-1] + len(pattern.topic) + 1 + len(steps))
         self._add_columns(len(patterns), 0.0, starts, rows, values)
         first = self._highs.getNumCol() - len(patterns)
@@ -179,38 +178,42 @@ class Master:
             for topic, pairs in pattern.entries():
                 self._carrying[topic].append((column, pairs))
 
-    def _steps_of(self, pattern: Pattern) -> list[int]:
-        """The rows of the steps that a pattern takes."""
-        first = self._first_step[pattern.topic]
-        rows: list[int] = first[first >= 0].tolist()
-        if self._higher:
+    def _steps_of(self, pattern: Pattern) -> dict[int, int]:
+        """How often a pattern takes each step, by the step's row."""
+        taken: dict[int, int] = {}
+        if self._steps:
             for topic, has in pattern.entries():
-                rows += [row for pairs, row in self._higher[topic] if has >= pairs]
-        return rows
+                for pairs, row in self._steps.get(topic, ()):
+                    if has >= pairs:
+                        taken[row] = taken.get(row, 0) + 1
+        return taken
 
     def _add_steps(self, steps: list[Step]) -> None:
         """A row for each step, with all patterns known so far."""
         first = self._highs.getNumRow()
-        columns = [
-            [column for column, has in self._carrying[topic] if has >= pairs]
-            for topic, pairs in steps
+        taken = [
+            Counter(
+                column
+                for topic in topics
+                for column, has in self._carrying[topic]
+                if has >= pairs
+            )
+            for topics, pairs in steps
         ]
-        lengths = [len(found) for found in columns]
+        lengths = [len(found) for found in taken]
         self._highs.addRows(
             len(steps),
             np.zeros(len(steps)),
             np.full(len(steps), highspy.kHighsInf),
             sum(lengths),
             (np.cumsum(lengths) - lengths).astype(np.int32),
-            np.array([c for found in columns for c in found], np.int32),
-            np.ones(sum(lengths)),
+            np.array([column for found in taken for column in found], np.int32),
+            np.array([n for found in taken for n in found.values()], np.float64),
         )
-        for row, (topic, pairs) in enumerate(steps, first):
-            self._rows[topic, pairs] = row
-            if pairs == 1:
-                self._first_step[topic] = row
-            else:
-                self._higher[topic].append((pairs, row))
+        for row, (topics, pairs) in enumerate(steps, first):
+            self._rows[topics, pairs] = row
+            for topic in topics:
+                self._steps[topic].append((pairs, row))
 
     def _penalise(self, step: Step) -> None:
         """Let a step fall short of its least number of brokers, at a price."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,14 +17,26 @@ _FINEST = 1 << 20
 _LARGEST = 1 << 61
 _UNLIMITED = 1 << 40
 _CELLS = 100_000_000
+_ROUNDING = 1.0  # units of price
+_MOST_STEPS = 300_000_000  # between two questions whether to stop
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """The best patterns at some prices, one broker after the other, and the bound."""
+    """The best patterns at some prices, one broker after the other, and the bound.
+
+    `others` are what brokers of smaller sizes would get if they came first.
+    `improving` are those of all that gain more than what they use up costs.
+    """
 
     patterns: list[Pattern]
+    others: list[Pattern]
+    improving: list[Pattern]
     bound: int
+
+    @property
+    def all(self) -> list[Pattern]:
+        return self.others + self.patterns
 
 
 class Pricer:
@@ -35,33 +48,46 @@ class Pricer:
 
     def __init__(self, demand: Demand, sizes: Int64s, effort: Effort) -> None:
         self._demand, self._sizes, self._effort = demand, sizes, effort
-        most = np.minimum(demand.followers, sizes[0] // demand.rates - 1)
-        self._most = np.minimum(most, MOST_PAIRS)
+        self._most = np.minimum(demand.followers, sizes[0] // demand.rates - 1)
         self._starts = np.concatenate([[0], np.cumsum(self._most)])
         self._topic = np.repeat(np.arange(demand.topics), self._most)
         self._pairs = np.arange(len(self._topic)) - self._starts[self._topic] + 1
         self._best = np.zeros(sizes[0] + 1, np.int64)
         self._choices = np.zeros((demand.topics, sizes[0] + 1), np.uint16)
         self._unit = _FINEST
-        while _dearest(demand, sizes) * self._unit > _LARGEST:
+        dearest = _dearest(demand, sizes)
+        while self._unit > 1 and dearest * self._unit > _LARGEST:
             self._unit //= 2
         self.most_value = np.maximum.reduceat(demand.value, demand.starts[:-1])
         self.grain = int(np.gcd.reduce(demand.value))
 
     @staticmethod
     def can_price(demand: Demand, sizes: Int64s) -> bool:
-        """Whether the table fits in memory, and its numbers in 64 bits."""
+        """Whether the table fits in memory, its choices in 16 bits and its gains in 64.
+
+        Sizes are in units of the greatest common divisor of the rates.
+        """
         cells = demand.topics * (int(sizes[0]) + 1)
-        return cells <= _CELLS and _dearest(demand, sizes) <= _LARGEST
+        rates = demand.rates // np.gcd.reduce(demand.rates)
+        pairs = np.minimum(demand.followers, sizes[0] // rates - 1)
+        small = cells <= _CELLS and pairs.max() <= MOST_PAIRS
+        return bool(small) and _dearest(demand, sizes) <= _LARGEST
 
     def price(
-        self, solution: Solution, limits: Limits, left: Int64s, supply: Supply
+        self,
+        solution: Solution,
+        limits: Limits,
+        left: Int64s,
+        supply: Supply,
+        *,
+        trial: bool = False,
     ) -> Priced:
         """Patterns that are best at a solution's prices, within what is left.
 
         `left` is how many pairs of each class there are. The bound is the Lagrangian
         one: the pairs that are worth more than their price, the fees of limited steps,
-        and for every broker its best pattern.
+        and for every broker its best pattern. On `trial` only one broker of each size
+        gets a pattern.
         """
         demand, unit = self._demand, self._unit
         worth = np.rint(np.maximum(solution.worth, 0) * unit).astype(np.int64)
@@ -70,22 +96,29 @@ class Pricer:
         gains = self._gains(worth, fees)
         pairs_left = np.bincount(demand.topic, left, demand.topics).astype(np.int64)
         brokers_left = np.full(demand.topics, _UNLIMITED)
-        for (topic, pairs), (_, most) in limits.items():
+        for (topics, pairs), (_, most) in limits.items():
             if pairs == 1 and most >= 0:
-                brokers_left[topic] = most
+                for topic in topics:
+                    brokers_left[topic] = min(brokers_left[topic], most)
         pairs_left[brokers_left <= 0] = 0
-        patterns = self._fill(pairs_left, brokers_left, gains, solution, supply)
+        some = supply.one_of_each() if trial else supply
+        found = self._fill(pairs_left, brokers_left, gains, solution, some)
+        others, patterns = found
+        improving = self._improving(others + patterns, gains, solution, supply)
         total = int(left @ np.maximum(demand.value * unit - worth[demand.topic], 0))
         for step, fee in fees.items():
             least, most = limits[step]
             total += fee * (most if fee > 0 else least)
         total += self._best_of_all(supply)
-        return Priced(patterns, total // unit // self.grain * self.grain)
+        bound = total // unit // self.grain * self.grain
+        return Priced(patterns, others, improving, bound)
 
     def _gains(self, worth: Int64s, fees: Mapping[Step, int]) -> Int64s:
         gains: Int64s = self._pairs * worth[self._topic]
-        for (topic, pairs), fee in fees.items():
-            gains[self._starts[topic] + pairs - 1 : self._starts[topic + 1]] -= fee
+        for (topics, pairs), fee in fees.items():
+            for topic in topics:
+                first, last = self._starts[topic], self._starts[topic + 1]
+                gains[first + pairs - 1 : last] -= fee
         return gains
 
     def _fill(
@@ -95,35 +128,66 @@ class Pricer:
         gains: Int64s,
         solution: Solution,
         supply: Supply,
-    ) -> list[Pattern]:
+    ) -> tuple[list[Pattern], list[Pattern]]:
+        """What smaller brokers would get if they came first, and what brokers get.
+
+        Asks between whiles whether there is effort left; some brokers get nothing then.
+        """
         there = np.flatnonzero(left)
-        same = (
-            self._demand.rates[there],
-            left[there],
-            brokers_left[there],
-            self._starts[there],
-            gains,
-        )
-        tables = (self._best, self._choices)
-        if supply.bandwidth is not None:
-            toll = int(max(0.0, float(solution.tolls[0])) * self._unit)
-            found = split_in_turn(*same, supply.bandwidth, toll, *tables)
-            numbers = np.zeros(len(found[0]) - 1, np.int64)
-        else:
-            numbers = supply.brokers
-            found = fill_in_turn(*same, supply.sizes[numbers], *tables)
-        starts, topics, pairs, steps = found
-        self._effort.spend(steps)
-        topics = there[topics]
-        return [
-            Pattern(int(size), topics[start:end], pairs[start:end])
-            for size, start, end in zip(numbers, starts[:-1], starts[1:], strict=True)
-        ]
+        left, brokers_left = left[there], brokers_left[there]  # counted down below
+        toll = int(max(0.0, float(solution.tolls[0])) * self._unit)
+        others: list[Pattern] = []
+        patterns: list[Pattern] = []
+        first: Int64s | None = None
+        while first is None or not (supply.empty or self._effort.over):
+            same = (self._demand.rates[there], left, brokers_left, self._starts[there])
+            tables = (_MOST_STEPS, self._best, self._choices)
+            if supply.bandwidth is not None:
+                found = split_in_turn(*same, gains, supply.bandwidth, toll, *tables)
+                before = 0
+                numbers = np.zeros(len(found[0]) - 1, np.int64)
+            else:
+                brokers = supply.brokers
+                found = fill_in_turn(*same, gains, supply.sizes[brokers], *tables)
+                sizes = np.unique(brokers)[1:]
+                before, numbers = len(sizes), np.concatenate([sizes, brokers])
+            starts, topics, pairs, steps = found
+            self._effort.spend(steps)
+            cuts = pairwise(starts)
+            new = [
+                Pattern(int(number), there[topics[start:end]], pairs[start:end])
+                for number, (start, end) in zip(numbers, cuts, strict=False)
+            ]
+            others, patterns = others + new[:before], patterns + new[before:]
+            supply = supply.without(new[before:], self._demand.rates)
+            if first is None:
+                first = self._best.copy()
+            if not any(len(pattern.topic) for pattern in new[before:]):
+                break
+        self._best[:] = first
+        return others, patterns
+
+    def _improving(
+        self,
+        patterns: list[Pattern],
+        gains: Int64s,
+        solution: Solution,
+        supply: Supply,
+    ) -> list[Pattern]:
+        found = []
+        for pattern in patterns:
+            gain = int(gains[self._starts[pattern.topic] + pattern.pairs - 1].sum())
+            use = supply.use(pattern, self._demand.rates)
+            toll = solution.tolls[supply.resource(pattern)]
+            if gain > use * toll * self._unit + _ROUNDING:
+                found.append(pattern)
+        return found
 
     def _best_of_all(self, supply: Supply) -> int:
         """What the supply gains at most, at the prices that were priced last."""
         if supply.bandwidth is None:
-            return int(self._best[supply.sizes] @ supply.counts)
+            best = self._best[supply.sizes].tolist()
+            return sum(b * n for b, n in zip(best, supply.counts.tolist(), strict=True))
         size = min(len(self._best) - 1, supply.bandwidth)
         if size < 1:
             return 0
@@ -134,7 +198,12 @@ class Pricer:
 
 def _dearest(demand: Demand, sizes: Int64s) -> int:
     """More than any pattern gains, even with a penalty to save for each topic."""
-    return (demand.total + 1) * PENALTY * min(demand.topics, int(sizes[0]))
+    most = np.maximum.reduceat(demand.value, demand.starts[:-1]).tolist()
+    all_at_most: int = sum(
+        v * n for v, n in zip(most, demand.followers.tolist(), strict=True)
+    )
+    penalties = (demand.total + 1) * PENALTY * min(demand.topics, int(sizes[0]))
+    return all_at_most + penalties
 
 
 def _whole_fees(

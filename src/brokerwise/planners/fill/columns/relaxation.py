@@ -16,6 +16,7 @@ from brokerwise.planners.fill.demand import Demand
 ROUNDING = 1e-6
 _LP_STEPS = 15_000  # an LP is counted as so many steps for each of its rows
 _LP_LEAST = 500_000
+_FEW = 400  # patterns; while there are fewer, all are kept, as plans are made of them
 
 Offer = Callable[[list[Pattern]], int]
 """Takes patterns that fill what is left; returns what must be exceeded there."""
@@ -52,30 +53,53 @@ class Relaxation:
     ) -> None:
         self._left, self._supply = left, supply
         self._pricer, self._effort = pricer, effort
+        self._rates = demand.rates
+        of_topic = np.bincount(demand.topic, left, demand.topics)
+        self._of_topic = of_topic.astype(np.int64)
         self.master = Master(demand, left, supply)
         self.master.add(patterns)
 
-    def solve(self, limits: Limits, offer: Offer, rounds: int = 200) -> Relaxed:
+    def solve(
+        self, limits: Limits, offer: Offer, rounds: int = 200, *, trial: bool = False
+    ) -> Relaxed:
         """Generate patterns until the bound is met, or cannot matter any more.
 
         Every round gives patterns for all brokers that are left, which are offered as
-        a plan; once the bound is no more than what must be exceeded, it ends.
+        a plan (on trial: for one of each size, and no plan); once the bound is no more
+        than what must be exceeded, it ends.
         """
         master = self.master
         master.limit(limits)
         solution = self._resolved() if master.patterns else self._dearest(limits)
         bound = 1 << 62
         for _ in range(rounds):
-            priced = self._pricer.price(solution, limits, self._left, self._supply)
+            priced = self._pricer.price(
+                solution, limits, self._left, self._supply, trial=trial
+            )
             bound = min(bound, priced.bound)
             if bound <= offer(priced.patterns) or self._effort.over:
                 break
-            if not master.add(priced.patterns):
+            few = len(master.patterns) < _FEW
+            if not master.add(priced.all if few else priced.improving):
                 break
             solution = self._resolved()
             if floor(solution.value + ROUNDING) >= bound:
                 break
+        offer(self._whole(solution))
         return Relaxed(bound, solution, master.patterns)
+
+    def _whole(self, solution: Solution) -> list[Pattern]:
+        """The plan of all patterns that have a whole share, or more."""
+        left = self._of_topic.copy()
+        times = np.floor(np.maximum(solution.shares, 0) + ROUNDING).astype(np.int64)
+        rest, plan = self._supply, []
+        for number in np.repeat(np.arange(len(times)), times):
+            part = self.master.patterns[number].within(left)
+            if rest.use(part, self._rates) <= rest.resources[rest.resource(part)]:
+                left[part.topic] -= part.pairs
+                rest = rest.without([part], self._rates)
+                plan.append(part)
+        return plan
 
     def _resolved(self) -> Solution:
         self._effort.spend(_LP_LEAST + _LP_STEPS * self.master.rows)

@@ -6,17 +6,15 @@ from brokerwise.planners.fill.columns.case import Case
 from brokerwise.planners.fill.columns.master import Master
 from brokerwise.planners.fill.columns.supply import Pattern
 
-_NODES = 200
 
-
-def combine(case: Case, patterns: Sequence[Pattern]) -> None:
+def combine(case: Case, patterns: Sequence[Pattern], asks: int) -> None:
     """Offer the best plan of these patterns and those of the best plan, as far as a
-    limited search finds it."""
+    search that is limited to so many `asks` finds it."""
     unique = {p.key: p for p in [*case.best.patterns, *patterns] if len(p.topic)}
     known = list(unique.values())
     master = Master(case.demand, case.demand.pairs, case.supply)
     master.add(known)
-    shares = master.choose(case.best.patterns, _NODES, lambda: case.effort.over)
+    shares = master.choose(case.best.patterns, asks, lambda: case.effort.over)
     if shares is None:
         return
     plan: list[Pattern] = []

@@ -11,7 +11,8 @@ from brokerwise.planners.fill.columns.restricted import combine
 from brokerwise.planners.fill.columns.supply import Pattern
 
 _BROKERS = 4  # that the first searches nearby fill anew
-_PATTERNS = 600  # that are worth being combined
+_PATTERNS = 500  # that are worth being combined
+_ASKS = 800  # that the first combination may take
 _PATIENCE = 30  # searches in vain before more brokers are filled anew
 
 
@@ -35,12 +36,15 @@ def search(case: Case, plans: Sequence[Sequence[Pattern]], seed: int) -> None:
     if case.done:
         return
     branching = Branching(case, root)
-    enough = _PATTERNS
+    enough, rest, asks = _PATTERNS, 0, _ASKS
     while branching.advance():
-        nearby.repeat(1)
+        rest -= 1
+        if rest <= 0:
+            nearby.repeat(1)
+            rest = nearby.rest
         if len(branching.patterns) > enough and not case.done:
-            combine(case, branching.patterns)
-            enough = 2 * len(branching.patterns)
+            combine(case, branching.patterns, asks)
+            enough, asks = len(branching.patterns) * 3 // 2, 2 * asks
     while not case.done and nearby.useful:
         nearby.repeat(1)
 
@@ -57,6 +61,11 @@ class _Nearby:
     def useful(self) -> bool:
         """Whether something may come of more of them."""
         return self._vain < 20 * _PATIENCE
+
+    @property
+    def rest(self) -> int:
+        """How many nodes should be split before the next one."""
+        return 1 + self._vain // _PATIENCE
 
     def repeat(self, times: int) -> None:
         for _ in range(times):

@@ -64,9 +64,19 @@ class Supply:
             return np.array([self.bandwidth])
         return self.counts
 
+    def resource(self, pattern: Pattern) -> int:
+        """The number of the resource that a pattern uses."""
+        return 0 if self.bandwidth is not None else pattern.size
+
     def use(self, pattern: Pattern, rates: Int64s) -> int:
         """How much of its resource a pattern uses up."""
         return 1 if self.bandwidth is None else pattern.load(rates)
+
+    def one_of_each(self) -> "Supply":
+        """One broker of each size that there is; or what one broker may have."""
+        if self.bandwidth is not None:
+            return replace(self, bandwidth=min(self.bandwidth, int(self.sizes[0])))
+        return replace(self, counts=np.minimum(self.counts, 1))
 
     def without(self, patterns: list[Pattern], rates: Int64s) -> "Supply":
         """What is left once these patterns are carried."""
