@@ -18,12 +18,12 @@ from brokerwise.report.fill_details import fill_details
 from brokerwise.report.fill_sentences import (
     answer,
     bounds,
+    cut_short,
     effort,
     heuristics,
     limit,
     share_text,
     split,
-    stopped,
 )
 
 RATES, FOLLOWERS = np.array([10, 4, 4, 0]), np.array([3, 2, 1, 1])
@@ -210,12 +210,21 @@ def test_nothing_limits_a_plan_for_nothing() -> None:
 
 
 def test_a_split_and_a_stop_are_said_where_there_was_one() -> None:
-    assert [*split(result_of()), *stopped(result_of())] == []
+    assert [*split(result_of()), *cut_short(result_of())] == []
     result = result_of(options={"total_bandwidth": 90, "stopped": "time"})
     assert list(split(result)) == ["split: 2 x 30 + 1 x 13, of 90 in all"]
-    assert list(stopped(result)) == [
+    assert list(cut_short(result)) == [
         "the search was stopped by --seconds: another run may end elsewhere"
     ]
+
+
+def test_brokers_too_large_for_patterns_are_said_to_be() -> None:
+    result = result_of(algorithm="columns", status="feasible", patterns=0)
+    assert list(cut_short(result)) == [
+        "brokers are too large for patterns: this is the better of greedy and mkp"
+    ]
+    for other in ({"patterns": 3}, {"status": "optimal"}, {"algorithm": "mkp"}):
+        assert list(cut_short({**result, **other})) == []
 
 
 def test_details_are_counted_from_the_plan() -> None:

@@ -12,11 +12,11 @@ def fill_text(result: Mapping[str, Any], report: Path | None) -> str:
     from brokerwise.report.fill_sentences import (
         answer,
         bounds,
+        cut_short,
         effort,
         heuristics,
         limit,
         split,
-        stopped,
     )
 
     compared = heuristics(result)
@@ -24,7 +24,7 @@ def fill_text(result: Mapping[str, Any], report: Path | None) -> str:
         answer(result),
         f"  {effort(result)}{f'     {compared}' if compared else ''}",
         f"  {bounds(result)}",
-        *(f"  {said}" for said in (*split(result), *limit(result), *stopped(result))),
+        *(f"  {said}" for said in (*split(result), *limit(result), *cut_short(result))),
         f"Plan: {result['out']}",
     ]
     if report is not None:

@@ -12,10 +12,10 @@ from brokerwise.cli.options import Conf, Force, Json, Master, Report, Seed, pars
 from brokerwise.cli.provision_request import (
     FleetRequest,
     Request,
-    command_line,
     parse_thresholds,
 )
 from brokerwise.cli.provision_text import provision_text
+from brokerwise.cli.repeating import command_line
 
 if TYPE_CHECKING:
     from brokerwise.model.plan import Plan

@@ -1,15 +1,13 @@
 """What a call of `brokerwise provision` asks for."""
 
 import re
-import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
+from brokerwise.cli.places import refuse_wrong_places
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import (
     checked_count,
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 _PAPER_TYPE = "c3.large"
 # No leading zeros: 1,000 is a mistake, not the thresholds 1 and 0.
 _WHOLE = re.compile(r"0|[1-9][0-9]*")
-# They do not change a result, and settings may hold secrets.
-_NOT_REPEATED = ("workload", "master", "conf", "json", "force")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]")
 
 
@@ -137,17 +133,7 @@ class Request:
                 "--from goes with one threshold and one --broker: "
                 "there is one plan to begin with"
             )
-        self._refuse_in_workload("--out", self.out)
-        if self.report is not None:
-            from brokerwise.report.page import refuse_unwritable
-
-            refuse_unwritable(self.report)
-            self._refuse_in_workload("--report", str(self.report))
-            if self.report.resolve() == Path(self.out).resolve():
-                raise InputError(
-                    f"--report {self.report}: the plan goes there",
-                    hint="Name another file.",
-                )
+        refuse_wrong_places(self.workload, self.out, self.report)
 
     @property
     def _several(self) -> bool:
@@ -184,15 +170,6 @@ class Request:
             with suppress(OSError):
                 local.rmdir()
 
-    def _refuse_in_workload(self, option: str, path: str) -> None:
-        if "://" in path or "://" in self.workload:
-            return
-        if Path(path).resolve().is_relative_to(Path(self.workload).resolve()):
-            raise InputError(
-                f"{option} {path} is in the workload, which must stay as it is",
-                hint="Name another place.",
-            )
-
 
 def parse_thresholds(text: str) -> tuple[int, ...]:
     """`100`, or several such as `10,100,1000`."""
@@ -206,19 +183,6 @@ def parse_thresholds(text: str) -> tuple[int, ...]:
         if found.count(part) > 1:
             raise InputError(f"--threshold: found {part} twice")
     return tuple(checked_count(int(part), "--threshold") for part in found)
-
-
-def command_line(context: typer.Context) -> str:
-    """How to get a result again: the options that differ from their defaults."""
-    words = ["brokerwise", "provision", str(context.params["workload"])]
-    for option in context.command.params:
-        value = context.params.get(option.name or "")
-        if option.name in _NOT_REPEATED or value is None or value == option.default:
-            continue
-        every = value if isinstance(value, list | tuple) else [value]
-        for each in every:
-            words += [option.opts[0], str(each)]
-    return shlex.join(words)
 
 
 def _folders(fleets: "Sequence[Fleet]") -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from brokerwise.cli.printable import printable
 from brokerwise.cli.provision_request import Request
 
 
@@ -19,7 +20,7 @@ def provision_text(result: Mapping[str, Any], request: Request) -> str:
         lines.append(f"{what} {where}")
         if request.report is not None:
             lines.append(f"Report: {request.report}")
-    return _printable("\n".join(lines))
+    return printable("\n".join(lines))
 
 
 def _one(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -92,11 +93,3 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield f"  {'   '.join(cells)}".rstrip()
-
-
-def _printable(text: str) -> str:
-    """Names of users may hold what would move a terminal's cursor."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode()
-        for c in text
-    )

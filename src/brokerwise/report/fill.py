@@ -7,10 +7,10 @@ from brokerwise.report.fill_plots import plots
 from brokerwise.report.fill_sentences import (
     Result,
     answer,
+    cut_short,
     fleet_label,
     heuristics,
     limit,
-    stopped,
     value_share,
 )
 from brokerwise.report.html import Fact
@@ -82,7 +82,9 @@ def _remarks(result: Result) -> Iterator[Fact]:
         full = f"{result['full']:,} of {result['fleet']:,}"
         yield Fact("Brokers that are full", full, said)
     if compared := heuristics(result):
-        yield Fact("Beside the heuristics", value_share(result, result["objective"]), compared)
+        yield Fact(
+            "Beside the heuristics", value_share(result, result["objective"]), compared
+        )
     for warning in result["warnings"]:
         yield Fact("Warning", f"{result['left_out']:,}", warning)
 
@@ -90,7 +92,7 @@ def _remarks(result: Result) -> Iterator[Fact]:
 def _inputs(result: Result) -> list[Fact]:
     options = result["options"]
     found = "; ".join(
-        [f"{options['bound']} bound", *_patterns(result), *stopped(result)]
+        [f"{options['bound']} bound", *_patterns(result), *cut_short(result)]
     )
     facts = [
         Fact("Workload", result["workload"]),

@@ -95,9 +95,19 @@ def limit(result: Result) -> Iterator[str]:
         )
 
 
-def stopped(result: Result) -> Iterator[str]:
+def cut_short(result: Result) -> Iterator[str]:
+    """What kept the search from going on."""
     if result["options"].get("stopped"):
         yield "the search was stopped by --seconds: another run may end elsewhere"
+    elif _is_fallback(result):
+        yield (
+            "brokers are too large for patterns: this is the better of greedy and mkp"
+        )
+
+
+def _is_fallback(result: Result) -> bool:
+    searched = result["patterns"] or result["status"] == "optimal"
+    return result["algorithm"] == "columns" and not searched
 
 
 def _whole(result: Result) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from brokerwise.report.html import Table
+from brokerwise.report.loads import load_texts
 from brokerwise.report.numbers import counted, dollars, percent
 from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.report.provision_sentences import Result
@@ -105,7 +106,7 @@ def _loads(loads: Result) -> Plot:
             "load",
             loads["rank"],
             [100 * share for share in loads["share"]],
-            _broker_texts(loads),
+            load_texts(loads),
             "bar" if last <= _BARS else "line",
             0,
         ),
@@ -234,16 +235,6 @@ def step_table(caption: str, steps: Sequence[Result]) -> Table:
             for step in steps
         ],
     )
-
-
-def _broker_texts(loads: Result) -> list[str]:
-    keys = ("broker", "type", "load", "capacity", "share")
-    return [
-        f"broker {broker} ({kind}) carries {load:,} of {capacity:,}, {percent(share)}"
-        for broker, kind, load, capacity, share in zip(
-            *(loads[key] for key in keys), strict=True
-        )
-    ]
 
 
 def load_table(name: str, loads: Result) -> Table:

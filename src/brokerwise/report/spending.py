@@ -8,6 +8,7 @@ import numpy as np
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.cost import Prices
 from brokerwise.model.plan import Plan
+from brokerwise.report.loads import loads_of
 
 LISTED = 10  # topics that are named
 _POINTS = 200  # of a curve
@@ -53,7 +54,7 @@ def spending(
             "usd": float(rates @ np.maximum(brokers - 1, 0) * prices.incoming),
             "most": [topic(t) for t in _most_cut(brokers)],
         },
-        "loads": _loads(plan),
+        "loads": loads_of(plan),
     }
 
 
@@ -87,23 +88,3 @@ def _curve(usd: Float64s) -> dict[str, Any]:
 def _most_cut(brokers: Int64s) -> list[int]:
     order = np.argsort(-brokers, kind="stable")[:LISTED]
     return [int(t) for t in order if brokers[t] > 1]
-
-
-def _loads(plan: Plan) -> dict[str, Any]:
-    """Load as a share of capacity, the fullest broker first; of many, a sample."""
-    brokers = plan.brokers
-    shares = brokers.load / brokers.capacity
-    order = np.argsort(-shares, kind="stable")
-    most = min(_POINTS, len(order))
-    at = np.linspace(0, len(order) - 1, most).round().astype(np.int64)
-    chosen = order[at]
-    return {
-        "brokers": len(order),
-        "rank": (at + 1).tolist(),
-        "broker": chosen.tolist(),
-        "type": [plan.fleet.broker_types[t].name for t in brokers.type[chosen]],
-        "capacity": brokers.capacity[chosen].tolist(),
-        "load": brokers.load[chosen].tolist(),
-        "share": shares[chosen].tolist(),
-        "mean": float(shares.mean()) if len(shares) else 0.0,
-    }

@@ -112,7 +112,7 @@ def most_by_highs(topics: Sequence[Topic], capacities: Sequence[int]) -> int:
         return 0
     h.run()
     assert h.getModelStatus() == highspy.HighsModelStatus.kOptimal
-    return -round(h.getInfo().objective_function_value)
+    return -round(float(h.getInfo().objective_function_value))
 
 
 def _within(counts: Sequence[int], asked: Sequence[Asked]) -> bool:

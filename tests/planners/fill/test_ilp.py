@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.fill.cases import CASES, Case, check, demand_of
-from tests.planners.fill.oracle import most_by_brute_force
+from tests.planners.fill.oracle import Topic, most_by_brute_force
 from tests.planners.fill.stopping import After
 
 from brokerwise.model.errors import InputError
@@ -47,7 +47,7 @@ def test_stopped_it_has_a_plan_and_a_bound(case: Case, questions: int) -> None:
 
 
 def test_it_tells_that_it_was_stopped() -> None:
-    topics = [(rate, (1,) * 5) for rate in range(8, 28)]
+    topics: list[Topic] = [(rate, (1,) * 5) for rate in range(8, 28)]
     value, found = found_by_ilp((topics, [200, 200, 200]), After(0))
     assert found.stopped
     assert 0 < value < found.bound

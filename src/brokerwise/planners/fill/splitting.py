@@ -87,9 +87,10 @@ def _in_turn(fill: Fill, demand: Demand, bandwidth: Bandwidth) -> Draft:
     served = np.zeros(demand.topics, np.int64)
     while left.topics and total > 0:
         full, rest = divmod(total, bandwidth.max_broker)
+        pairs = demand.pairs - taken_by_class(demand, served)
+        full = min(full, int(pairs.sum()))  # no more brokers can be of use
         sizes = [bandwidth.max_broker] * full + [rest] * (rest > 0)
-        taken = taken_by_class(demand, served)
-        left, ids = replace(demand, pairs=demand.pairs - taken).carried(sizes[0])
+        left, ids = replace(demand, pairs=pairs).carried(max(sizes, default=0))
         if not left.topics:
             break
         found = fill(left, np.array(sizes, np.int64))

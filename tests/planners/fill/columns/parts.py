@@ -1,12 +1,13 @@
 """Problems as column generation has them, and what their patterns must satisfy."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
 from tests.planners.fill.cases import Case as Instance
 from tests.planners.fill.cases import demand_of
-from tests.planners.fill.oracle import Topic, worth
+from tests.planners.fill.oracle import Topic, most_by_highs, worth
 
 from brokerwise.planners.control import Stop, never
 from brokerwise.planners.fill.columns.case import Case
@@ -15,6 +16,24 @@ from brokerwise.planners.fill.columns.master import Limits
 from brokerwise.planners.fill.columns.supply import Pattern, Supply
 
 ENOUGH = 1 << 40
+
+HARD: Instance = (
+    [
+        (rate, (1,) * pairs)
+        for rate, pairs in zip(
+            (19, 17, 17, 16, 14, 13, 13, 11, 9, 8),
+            (5, 3, 4, 2, 5, 3, 3, 4, 2, 5),
+            strict=True,
+        )
+    ],
+    [96, 96, 96],
+)
+"""Here relaxations alone do not prove which plan is best."""
+
+
+@cache
+def best_of_hard() -> int:
+    return most_by_highs(*HARD)
 
 
 def supply_of(capacities: Sequence[int]) -> Supply:

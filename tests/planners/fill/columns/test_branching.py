@@ -2,10 +2,17 @@
 
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.fill.cases import CASES, Case
-from tests.planners.fill.columns.parts import ENOUGH, case_of, check_patterns
+from tests.planners.fill.columns.parts import (
+    ENOUGH,
+    HARD,
+    best_of_hard,
+    case_of,
+    check_patterns,
+)
 from tests.planners.fill.oracle import most_by_brute_force
 from tests.planners.fill.stopping import After
 
@@ -40,7 +47,20 @@ def test_the_bound_falls_and_never_below_the_best(
             if not more:
                 break
     assert check_patterns(found.best.patterns, topics, found.supply) == found.best.value
-    assert branching.patterns
+
+
+@pytest.mark.parametrize("questions", [*range(0, 60, 4), 100, 200, 400, 800])
+def test_wherever_it_is_stopped_the_bound_holds(questions: int) -> None:
+    topics, _ = HARD
+    found = case_of(HARD, stop=After(questions))
+    root = found.relax([], {})
+    found.bound = min(found.bound, root.bound)
+    branching = Branching(found, root)
+    for _ in range(40):
+        if not branching.advance():
+            break
+    assert found.best.value <= best_of_hard() <= found.bound
+    assert check_patterns(found.best.patterns, topics, found.supply) == found.best.value
 
 
 def test_it_ends_where_bound_and_plan_meet() -> None:

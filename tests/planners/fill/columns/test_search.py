@@ -7,11 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.fill.cases import CASES, Case
-from tests.planners.fill.columns.parts import case_of, check_patterns
+from tests.planners.fill.columns.parts import (
+    HARD,
+    best_of_hard,
+    case_of,
+    check_patterns,
+)
 from tests.planners.fill.oracle import most_by_brute_force
 from tests.planners.fill.stopping import After
 
 from brokerwise.planners.fill.columns import diving, search
+from brokerwise.planners.fill.columns.branching import Branching
 from brokerwise.planners.fill.columns.diving import dive, search_nearby
 
 
@@ -42,6 +48,28 @@ def test_it_finds_the_best_from_nothing(left_out: str | None, case: Case) -> Non
             search.search(found, [], 0)
     assert best is not None
     assert found.best.value == best <= found.bound
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_patterns_may_be_combined_at_any_time(seed: int) -> None:
+    topics, _ = HARD
+    found = case_of(HARD, work=100_000_000)
+    with patch.object(search, "_PATTERNS", 0), patch.object(search, "_PATIENCE", 1):
+        search.search(found, [], seed)
+    assert found.best.value <= best_of_hard() <= found.bound
+    assert check_patterns(found.best.patterns, topics, found.supply) == found.best.value
+
+
+def test_where_nothing_is_left_to_split_it_goes_on_nearby() -> None:
+    topics, _ = HARD
+    found = case_of(HARD)
+    with (
+        patch.object(Branching, "advance", lambda _: False),
+        patch.object(search, "_PATIENCE", 2),
+    ):
+        search.search(found, [], 0)
+    assert found.best.value <= best_of_hard() <= found.bound
+    assert check_patterns(found.best.patterns, topics, found.supply) == found.best.value
 
 
 @pytest.mark.parametrize("split", [True, False])

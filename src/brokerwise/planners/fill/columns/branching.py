@@ -15,6 +15,9 @@ _TRIED = 12  # steps that are probed before the relaxation is solved again
 _TRIAL_ROUNDS = 4
 _ANY = (0, -1)
 
+_Sides = tuple[tuple[int, Limits], tuple[int, Limits]]
+"""The bounds and limits of both sides of a split."""
+
 
 @dataclass(order=True)
 class _Node:
@@ -104,7 +107,7 @@ class Branching:
         """
         case = self._case
         tightened = False
-        best_split: tuple[int, int, int, Step, int] | None = None
+        splits: list[tuple[tuple[int, int], _Sides]] = []
         for step, amount in steps[:_TRIED]:
             down, up = _sides(limits, step, floor(amount + ROUNDING))
             low, high = self._tried(down, bound), self._tried(up, bound)
@@ -119,18 +122,11 @@ class Branching:
                 bound = high if low <= value else low
                 tightened = True
                 continue
-            split = (
-                max(low, high),
-                min(low, high),
-                len(steps),
-                step,
-                floor(amount + ROUNDING),
-            )
-            if best_split is None or split[:2] < best_split[:2]:
-                best_split = split
-                sides = ((low, down), (high, up))
+            fall = (max(low, high), min(low, high))
+            splits.append((fall, ((low, down), (high, up))))
         if tightened:
             return True, bound
+        _, sides = min(splits, key=lambda split: split[0])
         for side_bound, side in sides:
             self._push(side_bound, side)
         return False, bound

@@ -73,16 +73,8 @@ def _chosen(
             whole = random.choice(len(shares), 1, p=chance / chance.sum())
     left = case.demand.followers - served(fixed, case.demand.topics)
     rest = case.supply.without(fixed, case.demand.rates)
-    chosen: list[Pattern] = []
-    for number in whole:
-        pattern = relaxed.patterns[number].within(left)
-        fits = rest.resources[rest.resource(pattern)]
-        use = rest.use(pattern, case.demand.rates)
-        if use <= fits and len(pattern.topic):
-            chosen.append(pattern)
-            left[pattern.topic] -= pattern.pairs
-            rest = rest.without([pattern], case.demand.rates)
-    return chosen
+    patterns = (relaxed.patterns[number] for number in whole)
+    return rest.fitting(patterns, left, case.demand.rates)
 
 
 def _useful(relaxed: Relaxed) -> list[Pattern]:

@@ -17,6 +17,7 @@ _FINEST = 1 << 20
 _LARGEST = 1 << 61
 _UNLIMITED = 1 << 40
 _CELLS = 100_000_000
+_LONGEST = 2_000_000_000  # steps to price once; seconds, in which nothing stops it
 _ROUNDING = 1.0  # units of price
 _MOST_STEPS = 300_000_000  # between two questions whether to stop
 
@@ -63,7 +64,8 @@ class Pricer:
 
     @staticmethod
     def can_price(demand: Demand, sizes: Int64s) -> bool:
-        """Whether the table fits in memory, its choices in 16 bits and its gains in 64.
+        """Whether the table fits in memory, its choices in 16 bits and its gains in 64,
+        and it does not take too long to fill it in.
 
         Sizes are in units of the greatest common divisor of the rates.
         """
@@ -71,7 +73,8 @@ class Pricer:
         rates = demand.rates // np.gcd.reduce(demand.rates)
         pairs = np.minimum(demand.followers, sizes[0] // rates - 1)
         small = cells <= _CELLS and pairs.max() <= MOST_PAIRS
-        return bool(small) and _dearest(demand, sizes) <= _LARGEST
+        quick = int(pairs.sum()) * int(sizes[0]) <= _LONGEST
+        return bool(small and quick) and _dearest(demand, sizes) <= _LARGEST
 
     def price(
         self,

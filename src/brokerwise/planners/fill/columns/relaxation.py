@@ -90,16 +90,10 @@ class Relaxation:
 
     def _whole(self, solution: Solution) -> list[Pattern]:
         """The plan of all patterns that have a whole share, or more."""
-        left = self._of_topic.copy()
         times = np.floor(np.maximum(solution.shares, 0) + ROUNDING).astype(np.int64)
-        rest, plan = self._supply, []
-        for number in np.repeat(np.arange(len(times)), times):
-            part = self.master.patterns[number].within(left)
-            if rest.use(part, self._rates) <= rest.resources[rest.resource(part)]:
-                left[part.topic] -= part.pairs
-                rest = rest.without([part], self._rates)
-                plan.append(part)
-        return plan
+        numbers = np.repeat(np.arange(len(times)), times)
+        patterns = (self.master.patterns[number] for number in numbers)
+        return self._supply.fitting(patterns, self._of_topic, self._rates)
 
     def _resolved(self) -> Solution:
         self._effort.spend(_LP_LEAST + _LP_STEPS * self.master.rows)

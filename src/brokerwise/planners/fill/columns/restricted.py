@@ -17,11 +17,6 @@ def combine(case: Case, patterns: Sequence[Pattern], asks: int) -> None:
     shares = master.choose(case.best.patterns, asks, lambda: case.effort.over)
     if shares is None:
         return
-    plan: list[Pattern] = []
-    left = case.demand.followers.copy()
-    for pattern, times in zip(known, shares, strict=True):
-        for _ in range(int(times)):
-            part = pattern.within(left)
-            left[part.topic] -= part.pairs
-            plan.append(part)
-    case.best.offer(plan)
+    used = (p for p, times in zip(known, shares, strict=True) for _ in range(times))
+    demand = case.demand
+    case.best.offer(case.supply.fitting(used, demand.followers, demand.rates))

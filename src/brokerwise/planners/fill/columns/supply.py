@@ -1,6 +1,6 @@
 """What there is to fill: brokers by size, or bandwidth to split into brokers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,3 +85,19 @@ class Supply:
             return replace(self, bandwidth=self.bandwidth - used)
         taken = np.bincount([p.size for p in patterns], minlength=len(self.sizes))
         return replace(self, counts=self.counts - taken)
+
+    def fitting(
+        self, patterns: Iterable[Pattern], left: Int64s, rates: Int64s
+    ) -> list[Pattern]:
+        """Patterns one after the other, as far as pairs and brokers go: what there is
+        left of each, if there is still room for it."""
+        left, rest = left.copy(), self.resources.copy()
+        found = []
+        for pattern in patterns:
+            part = pattern.within(left)
+            resource, use = self.resource(part), self.use(part, rates)
+            if len(part.topic) and use <= rest[resource]:
+                rest[resource] -= use
+                left[part.topic] -= part.pairs
+                found.append(part)
+        return found
