@@ -167,10 +167,9 @@ def _fractional(
     for another, so limits on a single one prove little.
     """
     counts = _counts(relaxed)
-    several = [topics for topics in groups if len(topics) > 1]
     single = [(topic,) for topic in counts]
     for every in (False, True):
-        for some in (several, single):
+        for some in (groups, single):
             steps = [
                 (step, amount)
                 for step, amount in _amounts(some, counts, every=every)
