@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 from brokerwise.audit.claims import Claims
 from brokerwise.audit.recount import BrokerCount, Worth
@@ -15,10 +16,8 @@ def booked_bandwidth(claims: Claims) -> Bandwidth | None:
 
     Raises InputError if what the options say of it makes no sense.
     """
-    names = ("total_bandwidth", "max_broker")
-    if not any(name in claims.options for name in names):
-        return None
-    return Bandwidth(*(claims.options.get(name) for name in names))  # type: ignore[arg-type]
+    stated: Any = [claims.options.get(n) for n in ("total_bandwidth", "max_broker")]
+    return None if stated == [None, None] else Bandwidth(*stated)
 
 
 def largest_broker(claims: Claims) -> int:

@@ -2,12 +2,9 @@
 
 from brokerwise.report.fill_sentences import Result, share_text, value_share
 from brokerwise.report.html import Table
-from brokerwise.report.loads import load_texts
+from brokerwise.report.loads import load_plot
 from brokerwise.report.numbers import counted, percent
 from brokerwise.report.plots import Axis, Plot, Series
-from brokerwise.report.provision_plots import capacity_line, load_table
-
-_BARS = 60  # more than this are a curve
 
 
 def plots(result: Result) -> list[Plot]:
@@ -65,30 +62,9 @@ def _values(result: Result) -> Plot:
 
 
 def _loads(result: Result, loads: Result) -> Plot:
-    """Load of brokers as a share of capacity, the fullest first."""
-    last = loads["brokers"]
-    unused = result["fleet"] - last
+    unused = result["fleet"] - loads["brokers"]
     rest = f" {counted(unused, 'broker')} more of the fleet carry nothing."
-    series = [
-        Series(
-            "load",
-            loads["rank"],
-            [100 * share for share in loads["share"]],
-            load_texts(loads),
-            "bar" if last <= _BARS else "line",
-            0,
-        ),
-        capacity_line(0.5, last + 0.5),
-    ]
-    return Plot(
-        "Load of the brokers",
-        "Each broker's load as a share of its capacity, the fullest first."
-        + (rest if unused else ""),
-        Axis("brokers", False),
-        Axis("load, % of capacity", False),
-        series if last else [],
-        [load_table("Brokers", loads)],
-    )
+    return load_plot(loads, rest if unused else "")
 
 
 def _groups(name: str, groups: Result, title: str) -> Plot:

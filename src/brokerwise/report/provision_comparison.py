@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from brokerwise.report.html import Table
+from brokerwise.report.loads import capacity_line, load_table
 from brokerwise.report.numbers import dollars, percent
 from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.report.provision_plots import (
     STEPS_IN_WORDS,
     USD,
-    capacity_line,
-    load_table,
     step_table,
     step_text,
 )

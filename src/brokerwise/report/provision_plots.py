@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from brokerwise.report.html import Table
-from brokerwise.report.loads import load_texts
+from brokerwise.report.loads import BARS, load_plot
 from brokerwise.report.numbers import counted, dollars, percent
 from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.report.provision_sentences import Result
 
 USD = Axis("dollars a period", False)
-
-_BARS = 60  # more than this are a curve
 
 
 STEPS_IN_WORDS = (
@@ -27,7 +25,7 @@ def plots_of_one(result: Result) -> list[Plot]:
     return [
         _ladder(result) if details["steps"] else _bounds(result),
         _money(details["spending"]),
-        _loads(details["spending"]["loads"]),
+        load_plot(details["spending"]["loads"]),
         _topics(details["spending"]),
     ]
 
@@ -95,36 +93,6 @@ def _money(spending: Result) -> Plot:
         "Where the money goes",
         "Rent by type of broker, and what is paid for traffic to and from them.",
         bars,
-    )
-
-
-def _loads(loads: Result) -> Plot:
-    """Load of brokers as a share of capacity, the fullest first."""
-    last = loads["brokers"]
-    series = [
-        Series(
-            "load",
-            loads["rank"],
-            [100 * share for share in loads["share"]],
-            load_texts(loads),
-            "bar" if last <= _BARS else "line",
-            0,
-        ),
-        capacity_line(0.5, last + 0.5),
-    ]
-    return Plot(
-        "Load of the brokers",
-        "Each broker's load as a share of its capacity, the fullest first.",
-        Axis("brokers", False),
-        Axis("load, % of capacity", False),
-        series if last else [],
-        [load_table("Brokers", loads)],
-    )
-
-
-def capacity_line(first: float, last: float) -> Series:
-    return Series(
-        "capacity", [first, last], [100, 100], ["capacity"] * 2, "line", 1, True
     )
 
 
@@ -202,7 +170,7 @@ def _bar_plot(name: str, caption: str, bars: Sequence[tuple[str, float]]) -> Plo
 
 def _curve_style(points: int) -> Literal["line", "path"]:
     """Points that stand apart are marked."""
-    return "path" if points <= _BARS else "line"
+    return "path" if points <= BARS else "line"
 
 
 def step_text(step: Result) -> str:
@@ -233,21 +201,5 @@ def step_table(caption: str, steps: Sequence[Result]) -> Table:
                 ),
             )
             for step in steps
-        ],
-    )
-
-
-def load_table(name: str, loads: Result) -> Table:
-    shown = len(loads["rank"])
-    of = "" if shown == loads["brokers"] else f", {shown:,} of {loads['brokers']:,}"
-    keys = ("broker", "type", "capacity", "load", "share")
-    return Table(
-        f"{name}: brokers, the fullest first{of}",
-        ("broker", "type", "capacity", "load", "share"),
-        [
-            (f"{broker}", kind, f"{capacity:,}", f"{load:,}", percent(share))
-            for broker, kind, capacity, load, share in zip(
-                *(loads[key] for key in keys), strict=True
-            )
         ],
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from brokerwise.kernels.fill_greedy import fill_greedy
 from brokerwise.kernels.fill_mkp import fill_mkp
-from brokerwise.model.arrays import Int64s
+from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.draft import Draft
 
@@ -26,12 +26,16 @@ def mkp(demand: Demand, capacities: Int64s) -> Draft:
     return _run(fill_mkp, demand, capacities)
 
 
+_Kernel = Callable[
+    [Int64s, Int64s, Int64s, Int64s, Int64s], tuple[Int32s, Int32s, Int64s]
+]
+
 HEURISTICS: dict[str, Callable[[Demand, Int64s], Draft]] = {
     "greedy": greedy,
     "mkp": mkp,
 }
 
 
-def _run(kernel: Callable[..., object], demand: Demand, capacities: Int64s) -> Draft:
+def _run(kernel: _Kernel, demand: Demand, capacities: Int64s) -> Draft:
     arrays = (demand.rates, demand.starts, demand.value, demand.pairs, capacities)
-    return Draft(*kernel(*arrays))  # type: ignore[misc]
+    return Draft(*kernel(*arrays))
