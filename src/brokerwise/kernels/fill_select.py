@@ -3,6 +3,7 @@
 import numpy as np
 
 from brokerwise.kernels.compile import kernel
+from brokerwise.kernels.lists import counting_order
 from brokerwise.model.arrays import Int32s, Int64s
 
 
@@ -38,18 +39,11 @@ def _cuts(
     """For each topic the weight of its last pair that is served, and how many pairs
     of just that weight are."""
     count = len(served)
-    starts = np.zeros(count + 1, np.int64)
-    for topic in topics:
-        starts[topic + 1] += 1
-    for topic in range(count):
-        starts[topic + 1] += starts[topic]
-    found = np.empty(len(topics), np.int64)
-    end = starts[:-1].copy()
+    weight = np.empty(len(topics), np.int64)
     for subscriber in range(len(offsets) - 1):
-        for pair in range(offsets[subscriber], offsets[subscriber + 1]):
-            topic = topics[pair]
-            found[end[topic]] = weights[subscriber]
-            end[topic] += 1
+        weight[offsets[subscriber] : offsets[subscriber + 1]] = weights[subscriber]
+    order, starts = counting_order(topics, count)
+    found = weight[order]
     cut = np.full(count, np.iinfo(np.int64).max, np.int64)
     spare = np.zeros(count, np.int64)
     for topic in range(count):
