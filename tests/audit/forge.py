@@ -16,8 +16,8 @@ from brokerwise.storage.plan import (
     PLACEMENT,
     PlacementBlock,
     read_plan_header,
-    small_table_digest,
 )
+from brokerwise.storage.tables import small_table_digest
 from brokerwise.storage.weights import TABLES
 
 

@@ -409,7 +409,7 @@ def test_a_write_that_fails_leaves_the_old_one(
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(storage, "_write_table", fail)
+    monkeypatch.setattr(storage, "write_table", fail)
     with pytest.raises(OSError, match="disk full"):
         write(replace(small, seed=9), written, force=True)
     assert contents(read_plan(written)) == contents(small)

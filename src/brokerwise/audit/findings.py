@@ -14,10 +14,18 @@ CHECKS = {
     "objective": "the objective is what the pairs that are served are worth",
     "bound": "no objective or load beats its bound, and gaps follow from both",
     "fleet": "the fleet has these brokers, of these types, in these numbers",
+    "brokers": "brokers.parquet has the network's brokers and their capacities",
+    "subchannels": "subchannels.parquet has the bounds of the network's sub-channels",
     "capacity": "no broker carries more than it can",
-    "load": "each broker's load, topics and pairs are those of its pairs",
+    "load": "what brokers carry is what their pairs, or their users, make",
     "assignment": "assignment.parquet says what the placement says",
-    "broker": "every pair is on a broker that exists",
+    "broker": "every pair, or every user, is on a broker that exists",
+    "users": "users.parquet has one row for each user, in order",
+    "reach": "every user's broker is in its reach",
+    "links": "every tree goes from its source outwards, to each broker once",
+    "circle": "all links are of one tree, where brokers are joined by one",
+    "trees": "messages get to the brokers that want them, and to no others",
+    "weight": "no tree could be lighter",
     "subscribers": "the placement has one row for each subscriber, in order",
     "lists": "every topic of a subscriber has its broker beside it",
     "repeated": "every pair is served at most once",
@@ -37,16 +45,10 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class Audit:
-    """What was recomputed from a plan directory, and what is wrong with it."""
+class Findings:
+    """What is wrong with a plan directory; `digest` is the one that it states."""
 
-    kind: str
-    brokers: int
-    load: int
-    pairs: int
-    subscribers: int
     digest: str
-    thresholds_checked: bool
     violations: tuple[Violation, ...]
 
     @property
@@ -57,6 +59,35 @@ class Audit:
     def total(self) -> int:
         """All violations, named or not."""
         return sum({v.check: v.total for v in self.violations}.values())
+
+
+@dataclass(frozen=True)
+class Audit(Findings):
+    """What was recomputed from a plan of kind provision or fill."""
+
+    kind: str
+    brokers: int
+    load: int
+    pairs: int
+    subscribers: int
+    thresholds_checked: bool
+
+
+@dataclass(frozen=True)
+class OverlayAudit(Findings):
+    """What was recomputed from a plan of kind overlay; costs in thousandths.
+
+    `brokers` have users; `links` are those of all trees.
+    """
+
+    users: int
+    brokers: int
+    subchannels: int
+    links: int
+    load: int
+    access: int
+    core: int
+    kind: str = "overlay"
 
 
 def named(

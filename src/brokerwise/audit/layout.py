@@ -13,12 +13,12 @@ from itertools import pairwise
 import pyarrow as pa
 
 from brokerwise.audit.case import Case
-from brokerwise.audit.tables import check_columns
 from brokerwise.audit.workload_files import INTERESTS, SUBSCRIBERS, THRESHOLD
 from brokerwise.storage.digest import BLOCK
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import PLACEMENT
 from brokerwise.storage.subscribers import open_parquet
+from brokerwise.storage.tables import check_columns
 
 # Footers are small: on an object store it is the waiting that takes time.
 _AT_ONCE = 16

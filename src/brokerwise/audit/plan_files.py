@@ -10,24 +10,23 @@ import pyarrow as pa
 from brokerwise.audit.claims import Claims, claims_on_disk
 from brokerwise.audit.findings import SHOWN, Violation, named
 from brokerwise.audit.recount import Step, Tally
-from brokerwise.audit.tables import read_columns
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.storage.digest import BLOCK, table_digest
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import (
+    KINDS,
     PLACEMENT,
     PlacementBlock,
     PlanHeader,
     plan_table,
     read_fleet,
     read_plan_header,
-    small_table_digest,
 )
 from brokerwise.storage.subscribers import lists_of
+from brokerwise.storage.tables import read_columns, small_table_digest
 from brokerwise.storage.weights import TABLES
 
-KINDS = ("provision", "fill")
 BROKERS = pa.schema(
     [
         ("broker", pa.int32()),

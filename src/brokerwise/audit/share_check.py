@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from brokerwise.audit import block_checks
 from brokerwise.audit.layout import Deviation, Groups, Share
-from brokerwise.audit.tables import refuse_missing_values
 from brokerwise.audit.worth import TopicSums
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
@@ -18,6 +17,7 @@ from brokerwise.storage.digest import BLOCK, block_digest
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import PLACEMENT, PlacementBlock
 from brokerwise.storage.subscribers import Block, lists_of, open_parquet, read_part
+from brokerwise.storage.tables import refuse_missing_values
 
 
 @dataclass(frozen=True, eq=False)

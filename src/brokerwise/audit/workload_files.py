@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from brokerwise.audit.tables import check_columns, read_columns, readable
 from brokerwise.model.arrays import INT64_MAX
 from brokerwise.model.errors import InputError
 from brokerwise.storage.place import Place
@@ -16,6 +15,7 @@ from brokerwise.storage.subscribers import (
     open_parquet,
     part_digests,
 )
+from brokerwise.storage.tables import check_columns, read_columns, readable
 from brokerwise.storage.workload import WorkloadHeader, verify_digests
 
 TOPICS = pa.schema([("topic", pa.int32()), ("name", pa.string()), ("rate", pa.int64())])

@@ -8,9 +8,10 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Conf, Json, Master, parse_conf
+from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.audit.findings import Audit
+    from brokerwise.audit.findings import Audit, Findings, OverlayAudit
 
 EXIT_VIOLATED = 1
 
@@ -22,6 +23,9 @@ def audit(
     workload: Annotated[
         str | None, typer.Option(help="Its workload, if not where the plan says.")
     ] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Its network, of an overlay, if elsewhere.")
+    ] = None,
     json: Json = False,
     master: Master = None,
     conf: Conf = None,
@@ -29,23 +33,32 @@ def audit(
     """Trust nothing, recompute everything: is a plan what it says it is?
 
     Counts every pair of the placement again and compares: capacities and loads,
-    pairs wanted and served once, thresholds, the figures in plan.json, digests.
+    pairs wanted and served once, thresholds, the figures in plan.json, digests. Of an
+    overlay: loads, links and trees, and what they cost, in this process without Spark.
     Exits 0 if all is right and 1 if something is not.
 
     Example: brokerwise audit out/plan
     """
     from brokerwise.audit.case import open_case
     from brokerwise.storage.place import Place
+    from brokerwise.storage.plan_kind import plan_kind
 
     settings = parse_conf(conf)
     progress = LiveProgress()
-    # Before Spark starts: a wrong path should not wait.
-    case = open_case(Place(plan), Place(workload) if workload else None)
-    with progress.session(master, settings) as spark:
-        from brokerwise.audit.spark import audit_case
+    result: Audit | OverlayAudit
+    if plan_kind(Place(plan)) == "overlay":
+        _refuse_other("--workload", workload, "an overlay", "--network")
+        result = _audit_overlay(plan, network, progress)
+        seconds = _seconds(progress)
+    else:
+        _refuse_other("--network", network, "a plan for a workload", "--workload")
+        # Before Spark starts: a wrong path should not wait.
+        case = open_case(Place(plan), Place(workload) if workload else None)
+        with progress.session(master, settings) as spark:
+            from brokerwise.audit.spark import audit_case
 
-        result = audit_case(spark, case, progress.stage)
-        seconds = {**progress.seconds, "total": progress.total}
+            result = audit_case(spark, case, progress.stage)
+            seconds = _seconds(progress)
     if json:
         print_json(_as_json(plan, result, seconds))
     else:
@@ -54,18 +67,30 @@ def audit(
         raise typer.Exit(EXIT_VIOLATED)
 
 
-def _as_text(plan: str, result: "Audit") -> Iterator[str]:
+def _audit_overlay(
+    plan: str, network: str | None, progress: LiveProgress
+) -> "OverlayAudit":
+    from brokerwise.audit.overlay import audit_overlay_directory
+    from brokerwise.storage.place import Place
+
+    with progress.stage("check"):
+        where = Place(network) if network else None
+        return audit_overlay_directory(Place(plan), where)
+
+
+def _seconds(progress: LiveProgress) -> dict[str, float]:
+    return {**progress.seconds, "total": progress.total}
+
+
+def _refuse_other(option: str, value: str | None, what: str, right: str) -> None:
+    if value is not None:
+        raise InputError(f"{option} is not for {what}: name it with {right}")
+
+
+def _as_text(plan: str, result: "Audit | OverlayAudit") -> Iterator[str]:
     """One sentence, then what is wrong, check by check."""
     if result.ok:
-        recomputed = "capacity and pair"
-        if result.thresholds_checked:
-            recomputed = "capacity, pair and threshold"
-        yield (
-            f"ok: {_counted(result.brokers, 'broker')}, "
-            f"{_counted(result.pairs, 'pair')}, "
-            f"{_counted(result.subscribers, 'subscriber')}: "
-            f"every {recomputed} recomputed; digest {result.digest[:12]}"
-        )
+        yield f"ok: {_recomputed(result)} recomputed; digest {result.digest[:12]}"
         return
     yield f"{_counted(result.total, 'violation')} in {plan}"
     for check, messages, total in _by_check(result):
@@ -76,8 +101,24 @@ def _as_text(plan: str, result: "Audit") -> Iterator[str]:
             yield f"  {label:<{_LABEL_WIDTH}}{line}"
 
 
+def _recomputed(result: "Audit | OverlayAudit") -> str:
+    from brokerwise.audit.findings import OverlayAudit
+
+    brokers = _counted(result.brokers, "broker")
+    if isinstance(result, OverlayAudit):
+        users = _counted(result.users, "user")
+        links = _counted(result.links, "link")
+        return f"{users} on {brokers}, {links} of trees: every capacity, link and cost"
+    pairs = _counted(result.pairs, "pair")
+    every = "capacity and pair"
+    if result.thresholds_checked:
+        every = "capacity, pair and threshold"
+    subscribers = _counted(result.subscribers, "subscriber")
+    return f"{brokers}, {pairs}, {subscribers}: every {every}"
+
+
 def _as_json(
-    plan: str, result: "Audit", seconds: Mapping[str, float]
+    plan: str, result: "Audit | OverlayAudit", seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     return {
         "status": "ok" if result.ok else "violated",
@@ -85,8 +126,7 @@ def _as_json(
         "kind": result.kind,
         "brokers": result.brokers,
         "load": result.load,
-        "pairs": result.pairs,
-        "subscribers": result.subscribers,
+        **_counts(result),
         "digest": result.digest,
         "violations": result.total,
         "checks": {
@@ -97,7 +137,24 @@ def _as_json(
     }
 
 
-def _by_check(result: "Audit") -> Iterator[tuple[str, list[str], int]]:
+def _counts(result: "Audit | OverlayAudit") -> dict[str, float]:
+    """What was counted of the one kind or the other; costs in the network's unit."""
+    from brokerwise.audit.findings import Audit
+    from brokerwise.model.metric import THOUSANDTHS
+
+    if isinstance(result, Audit):
+        return {"pairs": result.pairs, "subscribers": result.subscribers}
+    return {
+        "users": result.users,
+        "subchannels": result.subchannels,
+        "links": result.links,
+        "access": result.access / THOUSANDTHS,
+        "core": result.core / THOUSANDTHS,
+        "cost": (result.access + result.core) / THOUSANDTHS,
+    }
+
+
+def _by_check(result: "Findings") -> Iterator[tuple[str, list[str], int]]:
     """Each check that failed, with what it names and how many there are."""
     for check, violations in groupby(result.violations, lambda v: v.check):
         found = list(violations)

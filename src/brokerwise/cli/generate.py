@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
+from brokerwise.cli.generate_network import network
 from brokerwise.cli.options import Conf, Force, Json, Master, Out, Seed, parse_conf
 
 generate = typer.Typer(
     name="generate",
-    help="""Make a trace to try things on: raw files, ready for ingest.
+    help="""Make something to try things on: a trace for ingest, or a network.
 
     \b
     Example:
@@ -20,6 +21,8 @@ generate = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+generate.command(short_help="Users and brokers, for overlay.")(network)
 
 Scale = Annotated[
     float,

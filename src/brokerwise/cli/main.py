@@ -18,9 +18,11 @@ from brokerwise.cli.console import print_error, print_result
 from brokerwise.cli.fill import fill
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
+from brokerwise.cli.overlay import overlay
 from brokerwise.cli.profile import profile
 from brokerwise.cli.provision import provision
 from brokerwise.cli.reproduce import reproduce
+from brokerwise.cli.summarize import summarize
 from brokerwise.model.errors import BrokerwiseError, InputError
 
 _ERROR_LINE = re.compile(r"(Caused by: )?[\w.]+(Error|Exception)\b")
@@ -43,6 +45,8 @@ app.command()(ingest)
 app.command()(profile)
 app.command()(provision)
 app.command()(fill)
+app.command()(overlay)
+app.command()(summarize)
 app.command()(audit)
 
 

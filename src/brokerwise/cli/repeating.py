@@ -5,16 +5,21 @@ import shlex
 import typer
 
 # They do not change a result, and settings may hold secrets.
-_NOT_REPEATED = ("workload", "master", "conf", "json", "force")
+_NOT_REPEATED = ("master", "conf", "json", "force")
 
 
-def command_line(context: typer.Context) -> str:
-    """The call of a command on a workload: the options that are not the defaults."""
+def command_line(context: typer.Context, subject: str = "workload") -> str:
+    """The call of a command on a workload, or on what its argument is called: the
+    options that are not the defaults."""
     command = context.info_name or ""
-    words = ["brokerwise", command, str(context.params["workload"])]
+    words = ["brokerwise", command, str(context.params[subject])]
     for option in context.command.params:
         value = context.params.get(option.name or "")
-        if option.name in _NOT_REPEATED or value is None or value == option.default:
+        unsaid = option.name in (subject, *_NOT_REPEATED)
+        if unsaid or value is None or value == option.default:
+            continue
+        if value is True:
+            words.append(option.opts[0])
             continue
         every = value if isinstance(value, list | tuple) else [value]
         for each in every:

@@ -182,6 +182,83 @@ def _fill_command(
     return shlex.join(command)
 
 
+@reproduce.command(short_help="Users and brokers: cost reduction ratios, gaps, times.")
+def overlay(
+    out: Annotated[
+        Path, typer.Option(help="Directory of results; made or gone on in.")
+    ],
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="10 samples of few sizes, not 100 of ten."),
+    ] = False,
+    latency: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Also users and brokers at the sites of a matrix of latencies (CSV); "
+            "can be repeated."
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Networks of each setting.")
+    ] = None,
+    seed: Seed = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compute everything again.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Zhao and Wu (IEEE SECON 2011), figures 9 and 10, table I.
+
+    What random wiring costs over what `greedy`, `clustering`, `steiner` (their mixing)
+    and `local` (ours) cost, by users and by the ratio of access to core link costs,
+    with costs in the plane, independent ones, and where the core matters; and how long
+    they take. Uses all cores. Every wiring is checked; exits 1 if one is wrong. Writes
+    results.json, summary.md and report.html, also when interrupted: of what is
+    complete.
+
+    \b
+    Example:
+      brokerwise reproduce overlay --quick --out out/reproduced-overlay
+    """
+    from time import perf_counter
+
+    from brokerwise.cli.countdown import counting_down
+    from brokerwise.experiments import overlay as experiments
+    from brokerwise.experiments import overlay_settings, overlay_times
+    from brokerwise.report.reproduce_overlay import text
+
+    start = perf_counter()
+    sites = [overlay_settings.Sites.read(path) for path in latency or []]
+    experiment = experiments.Experiment(
+        cells=overlay_settings.every_cell(quick=quick, samples=samples, sites=sites),
+        timing=overlay_times.QUICK if quick else overlay_times.FULL,
+        seed=seed,
+        command=_overlay_command(out, quick, latency or [], samples, seed),
+    )
+    with counting_down() as watch:
+        result = experiments.reproduce(experiment, out, watch=watch, force=force)
+    if json:
+        total = {"total": round(perf_counter() - start, 3)}
+        print_json({**result, "out": str(out), "seconds": total})
+    else:
+        print_result(text(result))
+        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
+    if result["problems"]:
+        raise typer.Exit(EXIT_VIOLATED)
+
+
+def _overlay_command(
+    out: Path, quick: bool, latency: list[Path], samples: int | None, seed: int
+) -> str:
+    command = ["brokerwise", "reproduce", "overlay", "--out", str(out)]
+    command += ["--quick"] if quick else []
+    for path in latency:
+        command += ["--latency", path.name]
+    command += ["--samples", str(samples)] if samples is not None else []
+    command += ["--seed", str(seed)]
+    return shlex.join(command)
+
+
 def _traces(
     quick: bool, scales: dict[str, float | None], graphs: Path | None, seed: int
 ) -> "list[Trace]":

@@ -1,13 +1,13 @@
 """What happens to a plan of ours that its audit finds to be wrong."""
 
-from brokerwise.audit.findings import Audit
+from brokerwise.audit.findings import Findings
 from brokerwise.model.errors import BrokerwiseError
 
 
 class RefusedPlanError(BrokerwiseError):
     """The audit found a plan of ours to be wrong; it was not written."""
 
-    def __init__(self, audit: Audit) -> None:
+    def __init__(self, audit: Findings) -> None:
         self.audit = audit
         super().__init__(
             f"the audit found {audit.total:,} violations in the plan; "
@@ -17,7 +17,7 @@ class RefusedPlanError(BrokerwiseError):
         )
 
 
-def refuse_wrong(audit: Audit) -> None:
+def refuse_wrong(audit: Findings) -> None:
     """Raise RefusedPlanError if the audit found anything."""
     if not audit.ok:
         raise RefusedPlanError(audit)

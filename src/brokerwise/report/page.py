@@ -105,8 +105,10 @@ def _figure(number: int, plot: Plot) -> str:
         else ""
     )
     title = f"plot-{number}-title"
+    wide = ' class="wide"' if plot.wide else ""
     return (
-        f'<figure aria-labelledby="{title}"><h3 id="{title}">{escape(plot.title)}</h3>'
+        f'<figure{wide} aria-labelledby="{title}">'
+        f'<h3 id="{title}">{escape(plot.title)}</h3>'
         f'<div class="plot" id="plot-{number}" role="img" '
         f'aria-label="{escape(plot.title)}, as a plot"></div>'
         f"<figcaption>{escape(plot.caption + missing)}</figcaption>"

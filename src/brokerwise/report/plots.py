@@ -47,7 +47,8 @@ class Axis:
 class Plot:
     """A figure, what it shows in words, and the same in tables.
 
-    Bars at one place stand side by side, or on each other if `stacked`.
+    Bars at one place stand side by side, or on each other if `stacked`. A `wide` one
+    has the whole width of the page.
     """
 
     title: str
@@ -57,6 +58,7 @@ class Plot:
     series: Sequence[Series]
     tables: Sequence[Table] = field(default=())
     stacked: bool = False
+    wide: bool = False
 
     @property
     def drawable(self) -> bool:

@@ -26,12 +26,7 @@ def parse_header(
     `keys` says which keys some of its fields, themselves mappings, must have.
     """
     file = place / name
-    if not file.exists():
-        what = name.removesuffix(".json")
-        raise InputError(
-            f"{place} is not a {what} directory: it has no {name}", hint=hint
-        )
-    content = _content(file, format)
+    content = header_content(place, name, format=format, hint=hint)
     try:
         header = msgspec.convert(content, kind)
         for field, needed in keys.items():
@@ -47,20 +42,17 @@ def parse_header(
     return header
 
 
-def named_files(header: Mapping[str, Any]) -> set[str]:
-    """The files, relative to the directory, that a header names."""
-    parts = {
-        f"{table}/{n}" for table in header["files"] for n in header["files"][table]
-    }
-    return parts.union(dict(header.get("tables", {})).values())
-
-
-def inside(path: str) -> bool:
-    """Whether a relative path stays in the directory that it starts from."""
-    return not path.startswith("/") and ".." not in path.split("/")
-
-
-def _content(file: Place, format: int) -> dict[str, Any]:
+def header_content(
+    place: Place, name: str, *, format: int, hint: str = ""
+) -> dict[str, Any]:
+    """The JSON object in the file `name` of a directory, with nothing but its format
+    checked."""
+    file = place / name
+    if not file.exists():
+        what = name.removesuffix(".json")
+        raise InputError(
+            f"{place} is not a {what} directory: it has no {name}", hint=hint
+        )
     try:
         content = json.loads(file.read())
     except ValueError as cause:
@@ -69,3 +61,16 @@ def _content(file: Place, format: int) -> dict[str, Any]:
     if found != format:
         raise InputError(f"{file}: found format {found}, expected {format}")
     return dict(content)
+
+
+def named_files(header: Mapping[str, Any]) -> set[str]:
+    """The files, relative to the directory, that a header names."""
+    stated = dict(header)
+    files = dict(stated.get("files", {}))
+    parts = {f"{table}/{name}" for table in files for name in files[table]}
+    return parts.union(dict(stated.get("tables", {})).values())
+
+
+def inside(path: str) -> bool:
+    """Whether a relative path stays in the directory that it starts from."""
+    return not path.startswith("/") and ".." not in path.split("/")

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
@@ -21,14 +20,21 @@ from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_di
 from brokerwise.storage.header import parse_header
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
+from brokerwise.storage.plan_kind import FORMAT as FORMAT
+from brokerwise.storage.plan_kind import HEADER as HEADER
+from brokerwise.storage.plan_kind import refuse_other_kinds
 from brokerwise.storage.subscribers import (
-    COMPRESSION,
     LISTS,
     blocks_per_part,
     list_array,
     lists_of,
     open_parquet,
     parquet_writer,
+)
+from brokerwise.storage.tables import (
+    read_small_table,
+    small_table_digest,
+    write_table,
 )
 from brokerwise.storage.weights import (
     check_weighted,
@@ -37,8 +43,7 @@ from brokerwise.storage.weights import (
     weights_of,
 )
 
-HEADER = "plan.json"
-FORMAT = 1
+KINDS = ("provision", "fill")
 _KEYS = {
     "workload": ("path", "digest"),
     "digests": ("brokers", "assignment", "placement"),
@@ -166,7 +171,7 @@ def finish_plan_header(
     }
     files = {name: output.file(name) for name in tables}
     for name, table in tables.items():
-        _write_table(output.root / files[name], table)
+        write_table(output.root / files[name], table)
     return PlanHeader(
         kind=plan.kind,
         status=plan.status.value,
@@ -201,6 +206,7 @@ def finish_plan_header(
 
 
 def read_plan_header(place: Place) -> PlanHeader:
+    refuse_other_kinds(place, *KINDS)
     header = parse_header(place, HEADER, PlanHeader, format=FORMAT, keys=_KEYS)
     check_weighted(
         place / HEADER,
@@ -311,23 +317,6 @@ def read_placement_part(root: Place, name: str) -> Iterator[PlacementBlock]:
             yield PlacementBlock(first, offsets, topics, brokers)
 
 
-def small_table_digest(table: pa.Table) -> str:
-    """The digest of a table that fits in memory, column by column."""
-    columns = []
-    for column in table.columns:
-        values = column.combine_chunks()
-        if pa.types.is_string(values.type):
-            columns.append(json_digest(values.to_pylist()))
-        else:
-            columns.append(block_digest(values.to_numpy()).hex())
-    return json_digest([table.column_names, columns])
-
-
-def read_small_table(place: Place) -> pa.Table:
-    with open_parquet(place) as file:
-        return file.read()
-
-
 def _placement_blocks(plan: Plan) -> Iterator[PlacementBlock]:
     brokers = plan.placement.brokers_of(plan.selected)
     offsets = plan.selected.offsets
@@ -391,8 +380,3 @@ def _assignment_table(placement: Placement) -> pa.Table:
             "pairs": placement.pairs,
         }
     )
-
-
-def _write_table(place: Place, table: pa.Table) -> None:
-    filesystem, path = place.open()
-    pq.write_table(table, path, filesystem=filesystem, compression=COMPRESSION)

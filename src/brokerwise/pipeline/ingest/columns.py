@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from brokerwise.kernels.tokens import MAX_LINE_BYTES, WHITESPACE
 from brokerwise.model.errors import InputError
-from brokerwise.pipeline.ingest.options import IngestOptions
+from brokerwise.pipeline.ingest.options import ReadOptions
 from brokerwise.storage.place import Place
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def with_columns(source: "Source", options: IngestOptions) -> "Source":
+def with_columns(source: "Source", options: ReadOptions) -> "Source":
     """The source with its columns found; reads no more than the file's start."""
     if source.format == "parquet":
         return _in_schema(source, options)
@@ -33,7 +33,17 @@ def with_columns(source: "Source", options: IngestOptions) -> "Source":
     return _in_lines(source, options)
 
 
-def _in_lines(source: "Source", options: IngestOptions) -> "Source":
+def column_names(source: "Source") -> list[str]:
+    """What the columns of a file are called: its first line, the fields of its first
+    object, or its schema."""
+    if source.format == "parquet":
+        return list(_schema(source).names)
+    if source.format == "jsonl":
+        return list(_first_object(source))
+    return [cell.strip() for cell in _first_row(source).cells]
+
+
+def _in_lines(source: "Source", options: ReadOptions) -> "Source":
     first = _first_row(source)
     kind, cells = source.kind, first.cells
     if not cells:
@@ -76,7 +86,7 @@ def _numbered(
     )
 
 
-def _names(role: str, options: IngestOptions) -> Sequence[str]:
+def _names(role: str, options: ReadOptions) -> Sequence[str]:
     """Names by which a line of column names is known; a number is none."""
     told = options.columns.get(role, ())
     return [name for name in told if not name.isdecimal()] or [role]
@@ -95,7 +105,7 @@ def _position(name: str, cells: Sequence[str]) -> int | None:
 def _told(
     source: "Source",
     role: str,
-    options: IngestOptions,
+    options: ReadOptions,
     cells: Sequence[str],
     header: bool,
 ) -> int:
@@ -232,13 +242,10 @@ def _cells(source: "Source", line: str) -> list[str]:
         return line.split(mark)
 
 
-def _in_objects(source: "Source", options: IngestOptions) -> "Source":
+def _in_objects(source: "Source", options: ReadOptions) -> "Source":
     """Fields by name. Of several names one that the first object has."""
     first = _first_row(source)
-    try:
-        known = msgspec.json.decode(first.line, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        known = {}
+    known = _first_object(source)
     fields = []
     for role in source.kind.roles:
         names = options.columns.get(role, (role,))
@@ -248,14 +255,16 @@ def _in_objects(source: "Source", options: IngestOptions) -> "Source":
     )
 
 
-def _in_schema(source: "Source", options: IngestOptions) -> "Source":
-    filesystem, path = Place(source.uri).open()
+def _first_object(source: "Source") -> dict[str, Any]:
+    """The object on the first line that is not blank; none if it is no object."""
     try:
-        schema = pq.read_schema(path, filesystem=filesystem)
-    except PermissionError as cause:
-        raise InputError(f"{source.name} cannot be read: {cause}") from cause
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as cause:
-        raise InputError(f"{source.name} is not a Parquet file: {cause}") from cause
+        return msgspec.json.decode(_first_row(source).line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _in_schema(source: "Source", options: ReadOptions) -> "Source":
+    schema = _schema(source)
     found: dict[str, str] = {}
     for role in source.kind.roles:
         if role in options.columns:
@@ -267,6 +276,16 @@ def _in_schema(source: "Source", options: IngestOptions) -> "Source":
     for role, name in found.items():
         _refuse_type(source, role, name, schema)
     return replace(source, roles=tuple(found), columns=tuple(found.values()))
+
+
+def _schema(source: "Source") -> pa.Schema:
+    filesystem, path = Place(source.uri).open()
+    try:
+        return pq.read_schema(path, filesystem=filesystem)
+    except PermissionError as cause:
+        raise InputError(f"{source.name} cannot be read: {cause}") from cause
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as cause:
+        raise InputError(f"{source.name} is not a Parquet file: {cause}") from cause
 
 
 def _refuse_type(source: "Source", role: str, name: str, schema: pa.Schema) -> None:

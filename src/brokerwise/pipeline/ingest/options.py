@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
@@ -9,6 +10,19 @@ from brokerwise.model.workload import DEFAULT_MESSAGE_BYTES
 
 FORMATS = ("csv", "tsv", "whitespace", "jsonl", "parquet")
 ERROR, DROP = "error", "drop"
+
+
+class ReadOptions(Protocol):
+    """How to read files, as IngestOptions has it."""
+
+    @property
+    def columns(self) -> Mapping[str, tuple[str, ...]]: ...
+
+    @property
+    def header(self) -> bool | None: ...
+
+    @property
+    def format(self) -> str | None: ...
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ NOT_JSON = 10
 CONFLICT = 11
 NOT_UTF8 = 12
 FIELD = 100
+OUTSIDE = FIELD + 50  # of the range that a field was told to be in
+UNKNOWN = FIELD + 51  # a name that is not among those that were told
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +128,8 @@ _FIELD_REASONS = {
     fields.FIELD_NOT_A_TIME: "{role} is neither Unix seconds nor ISO 8601",
     fields.FIELD_NOT_TEXT: "{role} is neither text nor a number",
     fields.FIELD_NOT_DECIMAL: "{role} is not a number",
+    OUTSIDE - FIELD: "{role} is outside the space",
+    UNKNOWN - FIELD: "{role} is not one of the users",
 }
 
 

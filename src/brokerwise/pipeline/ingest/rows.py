@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from brokerwise.kernels import fields, tokens
+from brokerwise.kernels.names import gather
 from brokerwise.model.arrays import Bytes, Int32s, Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.model.names import MAX_NAME_BYTES
+from brokerwise.model.names import MAX_NAME_BYTES, Names
 from brokerwise.pipeline.ingest.cells import as_text, number_text
 from brokerwise.pipeline.ingest.rejects import (
     FIELD,
@@ -270,14 +272,18 @@ def _checked(source: Source, raw: _Raw) -> Rows:
     numbers: dict[str, Any] = {}
     usable = status == tokens.ROW_OK
     for field, (role, spans) in enumerate(zip(source.roles, raw.fields, strict=True)):
-        if role in ("topic", "subscriber", "name"):
+        decimal = role in source.kind.decimals
+        if role in _NAMES and not decimal:
             names[role] = spans
             problems = fields.check_names(
                 raw.buffer, spans.starts, spans.ends, MAX_NAME_BYTES, ascii_only
             )
         else:
-            numbers[role], problems = _NUMBERS[role](raw.buffer, spans)
-            if role not in source.kind.required:
+            parse = _decimals if decimal else _NUMBERS[role]
+            numbers[role], problems = parse(raw.buffer, spans)
+            if decimal:
+                _refuse_empty(numbers[role], problems, role in source.kind.required)
+            elif role not in source.kind.required:
                 absent = problems == fields.FIELD_EMPTY
                 numbers[role][absent] = ABSENT
                 problems[absent] = fields.FIELD_OK
@@ -300,6 +306,12 @@ def _checked(source: Source, raw: _Raw) -> Rows:
     )
 
 
+def _refuse_empty(values: Any, problems: Int32s, required: bool) -> None:
+    if required:
+        empty = np.isnan(values) & (problems == fields.FIELD_OK)
+        problems[empty] = fields.FIELD_EMPTY
+
+
 def _counts(buffer: Bytes, spans: Spans) -> tuple[Int64s, Int32s]:
     return fields.parse_counts(buffer, spans.starts, spans.ends)
 
@@ -309,6 +321,21 @@ def _times(buffer: Bytes, spans: Spans) -> tuple[Int64s, Int32s]:
 
 
 def _decimals(buffer: Bytes, spans: Spans) -> tuple[Any, Int32s]:
+    """Finite numbers; NaN where there is none."""
+    data, offsets = gather(buffer, spans.starts, spans.ends)
+    try:
+        texts = Names(data, offsets).to_arrow()
+        numbers = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return _decimals_one_by_one(buffer, spans)
+    values = np.array(numbers.to_numpy(zero_copy_only=False))
+    empty = np.asarray(numbers.is_null())
+    if not (np.isfinite(values) | empty).all():
+        return _decimals_one_by_one(buffer, spans)
+    return values, np.zeros(len(values), np.int32)
+
+
+def _decimals_one_by_one(buffer: Bytes, spans: Spans) -> tuple[Any, Int32s]:
     values = np.full(len(spans.starts), np.nan)
     status = np.zeros(len(values), np.int32)
     text = buffer.tobytes()
@@ -330,9 +357,11 @@ def _decimal(text: bytes) -> tuple[float, bool]:
     return (value, True) if good else (math.nan, False)
 
 
+_NAMES = ("topic", "subscriber", "name", "publisher", "user")
 _NUMBERS: dict[str, Callable[[Bytes, Spans], tuple[Any, Int32s]]] = {
     "rate": _counts,
     "bytes": _counts,
+    "size": _counts,
     "time": _times,
     "threshold": _counts,
     "x": _decimals,

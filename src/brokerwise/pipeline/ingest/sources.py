@@ -11,7 +11,7 @@ from pyarrow import fs
 from brokerwise.kernels.tokens import WHITESPACE
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.ingest.columns import with_columns
-from brokerwise.pipeline.ingest.options import IngestOptions
+from brokerwise.pipeline.ingest.options import ReadOptions
 from brokerwise.storage.place import Place
 
 _DELIMITERS = {"csv": ord(","), "tsv": ord("\t"), "whitespace": WHITESPACE}
@@ -32,11 +32,18 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of row: the roles its columns play."""
+    """A kind of row: the roles its columns play.
+
+    Roles among `decimals` are finite numbers, whatever they are called; where one is
+    optional, it is NaN in rows that leave it empty. `option` is what the files are
+    named with, for errors: by default the option of that name.
+    """
 
     name: str
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    decimals: tuple[str, ...] = ()
+    option: str = ""
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -82,7 +89,7 @@ class Source:
 
 
 def find_sources(
-    kind: Kind, paths: Iterable[str], options: IngestOptions, start: int
+    kind: Kind, paths: Iterable[str], options: ReadOptions, start: int
 ) -> list[Source]:
     """The files behind some paths (files, directories, patterns), columns found.
 
@@ -91,7 +98,7 @@ def find_sources(
     """
     found: dict[str, tuple[str, int]] = {}
     for path in paths:
-        for uri, size in _files(path, f"--{kind.name}"):
+        for uri, size in _files(path, kind.option or f"--{kind.name}"):
             found.setdefault(_identity(uri), (uri, size))
     sources = [
         _source(start + number, kind, uri, size, options.format)

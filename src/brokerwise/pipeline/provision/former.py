@@ -25,9 +25,9 @@ from brokerwise.storage.plan import (
     PlanHeader,
     plan_table,
     read_plan_header,
-    read_small_table,
 )
 from brokerwise.storage.subscribers import lists_of, open_parquet
+from brokerwise.storage.tables import read_small_table
 from brokerwise.storage.workload import WorkloadHeader, read_header, read_topics
 
 HINT = "--from needs the workload that the plan was made from, as it was then."

@@ -18,7 +18,7 @@ from brokerwise.planners.control import Stop
 from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.draft import Draft
 from brokerwise.planners.fill.found import Found
-from brokerwise.planners.fill.highs import run, silent
+from brokerwise.planners.highs import run, silent
 
 _MOST_VARIABLES = 2_000_000
 # HiGHS proves as much, of the whole and of what is left to add.

@@ -12,7 +12,7 @@ from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.planners.control import Stop
 from brokerwise.planners.fill.columns.supply import Pattern, Supply
 from brokerwise.planners.fill.demand import Demand
-from brokerwise.planners.fill.highs import run, silent
+from brokerwise.planners.highs import run, silent
 
 Step = tuple[tuple[int, ...], int]
 """(topics, n): how many brokers have at least n pairs of a topic, over all of these."""

@@ -1,18 +1,53 @@
-"""Parquet files whose columns are known beforehand, or refused by name."""
+"""Parquet files of one table: write them, digest them, and read those whose columns
+are known beforehand, or refuse them by name."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from brokerwise.model.errors import InputError
+from brokerwise.storage.digest import block_digest, json_digest
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import open_parquet
+from brokerwise.storage.subscribers import COMPRESSION, open_parquet
 
 Result = TypeVar("Result")
 
 NO_COLUMNS = pa.schema([])
+
+
+def table_of(columns: Sequence[Any], schema: pa.Schema) -> pa.Table:
+    """A table of arrays, numpy's or Arrow's, in the order of a schema."""
+    arrays = [
+        column if isinstance(column, pa.Array) else pa.array(column, field.type)
+        for column, field in zip(columns, schema, strict=True)
+    ]
+    return pa.table(arrays, schema=schema)
+
+
+def write_table(place: Place, table: pa.Table) -> None:
+    filesystem, path = place.open()
+    pq.write_table(table, path, filesystem=filesystem, compression=COMPRESSION)
+
+
+def read_small_table(place: Place) -> pa.Table:
+    with open_parquet(place) as file:
+        return file.read()
+
+
+def small_table_digest(table: pa.Table) -> str:
+    """The digest of a table that fits in memory, column by column."""
+    columns = []
+    for column in table.columns:
+        values = column.combine_chunks()
+        if pa.types.is_string(values.type):
+            columns.append(json_digest(values.to_pylist()))
+        else:
+            columns.append(block_digest(values.to_numpy()).hex())
+    return json_digest([table.column_names, columns])
 
 
 def read_columns(place: Place, expected: pa.Schema, *, exact: bool) -> pa.Table:
@@ -70,6 +105,17 @@ def refuse_missing_values(place: Place, name: str, column: pa.ChunkedArray) -> N
         missing += pc.list_flatten(column).null_count
     if missing:
         raise InputError(f"{place}: column {name!r} has missing values ({missing:,})")
+
+
+def check_numbered(
+    place: Place, column: pa.ChunkedArray, count: int | None = None
+) -> None:
+    """Refuse ids that are not the numbers from 0, `count` of them if that is known."""
+    count = len(column) if count is None else count
+    if not np.array_equal(column.to_numpy(), np.arange(count)):
+        raise InputError(
+            f"{place}: expected a row for each number from 0 to {count - 1:,}, in order"
+        )
 
 
 def _same(found: pa.DataType, expected: pa.DataType) -> bool:

@@ -1,0 +1,91 @@
+"""The Python API: the verbs of the command line, on objects and directories.
+
+What works on data of any size runs on Spark: on the session that is active, or on
+a local one that is started for the purpose and ends with the process.
+"""
+
+from brokerwise.api.audits import audit
+from brokerwise.api.networks import (
+    generate_network,
+    overlay,
+    read_network,
+    read_overlay_plan,
+    write_network,
+)
+from brokerwise.api.plans import (
+    catalog,
+    fill,
+    fleet,
+    provision,
+    read_plan,
+    write_plan,
+)
+from brokerwise.api.workloads import (
+    generate,
+    ingest,
+    profile,
+    read_workload,
+    uniform,
+    write_workload,
+)
+from brokerwise.audit.findings import Audit, Violation
+from brokerwise.model.catalog import Catalog
+from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
+from brokerwise.model.interests import Interests
+from brokerwise.model.names import Names
+from brokerwise.model.network import Network, Published, Wanted
+from brokerwise.model.overlay import OverlayPlan, Trees
+from brokerwise.model.placement import Placement
+from brokerwise.model.plan import Brokers, Plan, Status
+from brokerwise.model.profile import Profile
+from brokerwise.model.subchannels import Subchannels
+from brokerwise.model.workload import Workload
+from brokerwise.pipeline.savable import SavablePlan
+from brokerwise.planners.provision.budget import Answer, affordable
+
+__all__ = [
+    "Answer",
+    "Audit",
+    "Bandwidth",
+    "BrokerType",
+    "Brokers",
+    "BrokerwiseError",
+    "Catalog",
+    "Fleet",
+    "InputError",
+    "Interests",
+    "Names",
+    "Network",
+    "OverlayPlan",
+    "Placement",
+    "Plan",
+    "Profile",
+    "Published",
+    "SavablePlan",
+    "Status",
+    "Subchannels",
+    "Trees",
+    "Violation",
+    "Wanted",
+    "Workload",
+    "affordable",
+    "audit",
+    "catalog",
+    "fill",
+    "fleet",
+    "generate",
+    "generate_network",
+    "ingest",
+    "overlay",
+    "profile",
+    "provision",
+    "read_network",
+    "read_overlay_plan",
+    "read_plan",
+    "read_workload",
+    "uniform",
+    "write_network",
+    "write_plan",
+    "write_workload",
+]

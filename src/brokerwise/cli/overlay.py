@@ -1,0 +1,110 @@
+"""`brokerwise overlay`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from brokerwise.cli.console import LiveProgress, print_json, print_result
+from brokerwise.cli.options import Force, Json, Report, Seed
+from brokerwise.cli.overlay_text import overlay_text
+from brokerwise.cli.places import refuse_wrong_places
+from brokerwise.cli.repeating import command_line
+
+if TYPE_CHECKING:
+    from brokerwise.pipeline.overlay import Wired
+    from brokerwise.planners.overlay.options import Options
+
+EXIT_NO = 1
+
+
+def overlay(
+    context: typer.Context,
+    network: Annotated[str, typer.Argument(help="A network directory.")],
+    algorithm: Annotated[
+        str,
+        typer.Option(help="local, random, greedy, clustering, steiner or ilp."),
+    ] = "local",
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Join all brokers by one spanning tree.")
+    ] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop searching after so many seconds.")
+    ] = None,
+    seed: Seed = 0,
+    out: Annotated[str, typer.Option(help="Directory to write.")] = "out/overlay",
+    force: Force = False,
+    report: Report = None,
+    json: Json = False,
+) -> None:
+    """Wire users and brokers at least cost, with a proven bound.
+
+    Chooses the broker that each user connects to, so that links from users to
+    brokers (access) and between brokers (core) cost least in all, and no broker
+    carries more than it can. The plan is audited before it appears.
+
+    Exits 1 if there is no such wiring, or none was found.
+
+    \b
+    Example:
+      brokerwise overlay out/network --report out/overlay.html
+    """
+    from brokerwise.pipeline.deadline import deadline
+
+    stop = deadline(seconds)
+    progress = LiveProgress()
+    refuse_wrong_places(network, out, report, what="network")
+    from brokerwise.planners.overlay.options import Options
+
+    options = Options(algorithm, tree, seed, stop)
+    job = _Job(network, out, force, report, options, progress)
+    result = job.run(command_line(context, "network"))
+    if json:
+        print_json(result)
+    else:
+        print_result(overlay_text(result, report))
+    if result["status"] == "infeasible":
+        raise typer.Exit(EXIT_NO)
+
+
+@dataclass(frozen=True)
+class _Job:
+    network: str
+    out: str
+    force: bool
+    report: Path | None
+    options: "Options"
+    progress: LiveProgress
+
+    def run(self, command: str) -> dict[str, Any]:
+        """Make the plan, and the report of it; what --json prints."""
+        from importlib.metadata import version
+
+        from brokerwise.cli.overlay_result import overlay_result
+        from brokerwise.pipeline.overlay import overlay_directory
+        from brokerwise.storage.place import Place
+
+        place, out = Place(self.network), Place(self.out)
+        wired = overlay_directory(
+            place, out, self.options, force=self.force, progress=self.progress
+        )
+        result = {
+            **overlay_result(wired, out),
+            "network": str(place),
+            "network_digest": wired.digest,
+            "version": version("brokerwise"),
+            "command": command,
+            "seconds": {**self.progress.seconds, "total": self.progress.total},
+        }
+        if self.report is not None and wired.header is not None:
+            _write_report(self.report, result, wired)
+        return result
+
+
+def _write_report(path: Path, result: dict[str, Any], wired: "Wired") -> None:
+    from brokerwise.cli.overlay_result import details
+    from brokerwise.report.overlay import render
+    from brokerwise.report.page import write_page
+
+    write_page(path, render({**result, "details": details(wired)}))

@@ -1,0 +1,161 @@
+"""Trees that carry sub-channels, and users on brokers that trees put them on: after
+Zhao and Wu (2011), Algorithm 3."""
+
+import numpy as np
+
+from brokerwise.kernels.compile import kernel, leaf
+from brokerwise.kernels.overlay_packing import NOWHERE, cheapest_with_room
+from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
+
+FAR = np.int64(2**62)
+
+
+@kernel
+def nearest_first(access: Int64s) -> Int32s:
+    """For each broker (row) all users by rising access cost, those out of reach first;
+    equals by their number."""
+    users, brokers = access.shape
+    found = np.empty((brokers, users), np.int32)
+    for b in range(brokers):
+        found[b] = np.argsort(access[:, b].copy(), kind="mergesort")
+    return found
+
+
+@leaf
+def _skip(order: Int32s, at: int, b: int, access: Int64s, waiting: Bools) -> int:
+    """The next entry, from `at` on, of a user in reach who waits; the end if none."""
+    while at < len(order) and not (waiting[order[at]] and access[order[at], b] >= 0):
+        at += 1
+    return at
+
+
+@kernel
+def grow_tree(
+    members: Int32s,
+    access: Int64s,
+    core: Int64s,
+    nearest: Int32s,
+    waiting: Bools,
+    distance: Int64s,
+    home: Int32s,
+) -> None:
+    """A tree over `members`, and the brokers that it attaches them to: home[user].
+
+    Starts with their cheapest access link; then, time and again, the member with the
+    cheapest path to a broker of the tree is attached to the broker next to it on that
+    path, which joins the tree. Of equal paths that to the lower broker, then of the
+    lower user. Ends with distance[b], from broker b to the tree; 0 without members.
+    `waiting` is all False, before and after. O((members + users) * brokers).
+    """
+    brokers = len(distance)
+    heads = np.zeros(brokers, np.int64)
+    inside = np.zeros(brokers, np.bool_)
+    distance[:] = 0
+    for user in members:
+        waiting[user] = True
+    for done in range(len(members)):
+        best, least = NOWHERE, FAR
+        for b in range(brokers):
+            heads[b] = _skip(nearest[b], heads[b], b, access, waiting)
+            if heads[b] < len(nearest[b]):
+                path = distance[b] + access[nearest[b, heads[b]], b]
+                if path < least:
+                    best, least = b, path
+        user = nearest[best, heads[best]]
+        waiting[user] = False
+        home[user] = best
+        if not inside[best]:
+            inside[best] = True
+            if done == 0:
+                distance[:] = FAR
+            for b in range(brokers):
+                distance[b] = min(distance[b], core[best, b])
+
+
+@leaf
+def next_to(access: Int64s, distance: Int64s) -> int:
+    """The broker next to a user on its cheapest path to the tree."""
+    best, least = NOWHERE, FAR
+    for b in range(len(distance)):
+        if access[b] >= 0 and access[b] + distance[b] < least:
+            best, least = b, access[b] + distance[b]
+    return best
+
+
+@kernel
+def link_weights(
+    access: Int64s,
+    core: Int64s,
+    follower_offsets: Int64s,
+    followers: Int32s,
+    publisher_offsets: Int64s,
+    publishers: Int32s,
+    rates: Int64s,
+    total: Int64s,
+) -> Int64s:
+    """The traffic that trees put on the link of each user (row) to each broker.
+
+    One tree for each sub-channel, over those who want it: they receive and send all
+    its traffic, `total`, on their link. A publisher that does not want it sends its
+    rate on the first link of its cheapest path to the tree. Followers and publishers
+    are listed by sub-channel. A row sums to the user's load.
+    """
+    users, brokers = access.shape
+    weights = np.zeros((users, brokers), np.int64)
+    nearest = nearest_first(access)
+    waiting = np.zeros(users, np.bool_)
+    distance = np.empty(brokers, np.int64)
+    home = np.empty(users, np.int32)
+    for c in range(len(total)):
+        if total[c] == 0:
+            continue
+        members = followers[follower_offsets[c] : follower_offsets[c + 1]]
+        grow_tree(members, access, core, nearest, waiting, distance, home)
+        for user in members:
+            weights[user, home[user]] += total[c]
+            waiting[user] = True
+        for k in range(publisher_offsets[c], publisher_offsets[c + 1]):
+            user = publishers[k]
+            if not waiting[user]:
+                weights[user, next_to(access[user], distance)] += rates[k]
+        for user in members:
+            waiting[user] = False
+    return weights
+
+
+@kernel
+def pack_weighted(
+    users: Int64s,
+    draws: Float64s,
+    weights: Int64s,
+    load: Int64s,
+    access: Int64s,
+    room: Int64s,
+    broker: Int32s,
+) -> None:
+    """Each in turn to a broker with room, as likely as its link's weight among those;
+    draws[user], from [0, 1), says which. Without any, to the cheapest with room."""
+    for user in users:
+        chosen = _drawn(draws[user], weights[user], load[user], room)
+        if chosen == NOWHERE:
+            chosen = cheapest_with_room(load[user], access[user], room)
+        broker[user] = chosen
+        if chosen >= 0:
+            room[chosen] -= load[user]
+
+
+@leaf
+def _drawn(draw: float, weights: Int64s, user_load: int, room: Int64s) -> int:
+    total = 0
+    for b in range(len(room)):
+        if room[b] >= user_load:
+            total += weights[b]
+    passed = 0
+    chosen = NOWHERE
+    for b in range(len(room)):
+        if weights[b] > 0 and room[b] >= user_load:
+            chosen = b
+            passed += weights[b]
+            if passed > draw * total:
+                break
+    return chosen

@@ -1,0 +1,1 @@
+"""From message history to a network: what is published and wanted where."""

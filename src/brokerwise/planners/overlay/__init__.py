@@ -1,0 +1,1 @@
+"""Users and brokers wired at least cost."""
