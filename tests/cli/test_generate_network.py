@@ -13,9 +13,7 @@ from brokerwise.storage.place import Place
 CALL = ["generate", "network", "--users", "40", "--brokers", "4", "--seed", "3"]
 
 
-@pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 def test_it_says_what_it_made_and_what_is_next(

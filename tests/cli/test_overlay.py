@@ -24,10 +24,7 @@ from brokerwise.report.overlay import render
 HEURISTICS = ("random", "greedy", "clustering", "steiner")
 
 
-@pytest.fixture(autouse=True)
-def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 def saved(network: Network, name: str = "n") -> str:

@@ -7,39 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.cli.saving import saved
 from tests.report.reading import Reader
 
 import brokerwise
 from brokerwise.cli import provision as command
 from brokerwise.cli.main import run
 from brokerwise.model.workload import Workload
-from brokerwise.storage.place import Place
-from brokerwise.storage.workload import write_workload
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-@pytest.fixture(autouse=True)
-def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def saved(workload: Workload, name: str = "w") -> str:
-    write_workload(workload, Place(name))
-    return name
-
-
-@pytest.fixture
-def two_topics(in_tmp_path: Path) -> str:
-    """Three subscribers want a (rate 10), the first also b (rate 4)."""
-    return saved(
-        Workload.from_pairs(
-            topics=["a", "a", "a", "b"],
-            subscribers=["u1", "u2", "u3", "u1"],
-            rates={"a": 10, "b": 4},
-        )
-    )
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 @pytest.fixture
