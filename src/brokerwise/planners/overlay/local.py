@@ -19,9 +19,9 @@ from brokerwise.planners.overlay.evaluate import Costs, Evaluation
 from brokerwise.planners.overlay.starts import emptied, gathered
 from brokerwise.planners.overlay.tree_local import TreeEvaluation, tree_local
 
-KICKS = (8_000_000, 4, 300)
-"""How often the search begins again from its best wiring: so many divided by users and
-brokers, but at least and at most so often."""
+KICKS = (16_000_000, 4, 300)
+"""How often the search begins again from its best wiring: so many steps, divided by
+those of one search, but at least and at most so often."""
 CLOSE = 1000
 """No more kicks within one part in so many of the bound."""
 _CHUNK = 200  # users, between which it asks whether to stop
@@ -116,7 +116,8 @@ def _kicks(demand: Demand, seed: int) -> Iterator[Callable[[Int32s], Int32s]]:
     """
     generator = np.random.default_rng(seed)
     work, least, most = KICKS
-    number = min(most, max(least, work // max(1, demand.users * demand.brokers)))
+    each = (demand.users + demand.subchannels * demand.brokers) * demand.brokers
+    number = min(most, max(least, work // max(1, each)))
     for kick in range(number):
         if kick % 4 == 0:
             some = generator.permutation(demand.users)[: -(-demand.users // 2)]
