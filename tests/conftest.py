@@ -17,6 +17,13 @@ settings.register_profile(
 settings.load_profile("brokerwise")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of processes that share the tests, one has all that need the Spark session."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local session for the whole run, started by the first test that asks."""
