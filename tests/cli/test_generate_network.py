@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from brokerwise.cli.main import run
@@ -46,7 +47,7 @@ def test_every_option_reaches_the_network(capsys: pytest.CaptureFixture[str]) ->
         width=0.3,
         capacity_factor=3,
         known=2,
-        latency=[[1.0, 20.0], [30.0, 2.0]],  # type: ignore[arg-type]
+        latency=np.array([[1.0, 20.0], [30.0, 2.0]]),
     )
     assert network_digest(network) == network_digest(generate(settings, 3))
     assert result["digest"] == network_digest(network)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from brokerwise.cli.main import run
-from brokerwise.experiments import fill, fill_measure, fill_settings
+from brokerwise.experiments import fill, fill_measure, fill_settings, running
 from brokerwise.experiments.fill_settings import (
     HOMOGENEOUS,
     LOW_MEANT,
@@ -69,7 +69,7 @@ def test_a_wrong_filling_ends_with_exit_1_and_is_named(
     def wrong(task: fill_measure.Task) -> dict[str, Any]:
         return {**honest(task), "problems": ["mkp: broker 0 carries 501 of 500"]}
 
-    monkeypatch.setattr(fill, "cores", lambda: 1)
+    monkeypatch.setattr(running, "cores", lambda: 1)
     monkeypatch.setattr(fill, "measure", wrong)
     assert run(command(tmp_path / "out", "--instances", "1")) == 1
     shown = capsys.readouterr().out
@@ -94,7 +94,7 @@ def test_an_interrupted_run_says_what_is_kept_and_goes_on(
 
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        patched.setattr(fill, "cores", lambda: 1)
+        patched.setattr(running, "cores", lambda: 1)
         patched.setattr(fill, "measure", interrupted)
         assert run(command(out)) == 130
     assert "what is complete is kept" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from brokerwise.experiments import (
     overlay_measure,
     overlay_settings,
     overlay_times,
+    running,
 )
 
 LATENCIES = "from,a,b,c,d\na,1,10,20,5\nb,11,1,0,9\nc,21,,1,8\nd,5,9,8,1\n"
@@ -68,7 +69,7 @@ def test_a_wrong_wiring_ends_with_exit_1_and_is_named(
     def wrong(task: overlay_measure.Task) -> dict[str, Any]:
         return {**honest(task), "problems": ["greedy: broker 0 carries 61 of 60"]}
 
-    monkeypatch.setattr(overlay, "cores", lambda: 1)
+    monkeypatch.setattr(running, "cores", lambda: 1)
     monkeypatch.setattr(overlay, "measure", wrong)
     assert run(command(tmp_path / "out")) == 1
     shown = capsys.readouterr().out

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from brokerwise.experiments import fill, fill_measure
-from brokerwise.experiments.fill import Experiment, Moment, reproduce
+from brokerwise.experiments import fill, fill_measure, running
+from brokerwise.experiments.fill import Experiment, reproduce
 from brokerwise.experiments.fill_settings import (
     HIGH,
     HOMOGENEOUS,
@@ -15,6 +15,7 @@ from brokerwise.experiments.fill_settings import (
     Cell,
     Shape,
 )
+from brokerwise.experiments.running import Moment
 
 TINY = Shape(12, 12, 3)
 CELLS = (
@@ -67,7 +68,7 @@ def test_a_second_run_computes_nothing_and_says_the_same(tmp_path: Path) -> None
 def test_other_settings_are_computed_again(
     tmp_path: Path, other: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fill, "cores", lambda: 1)
+    monkeypatch.setattr(running, "cores", lambda: 1)
     run(tmp_path, cells=CELLS[:1])
     assert run(tmp_path, cells=CELLS[:1], **other)["cells_computed"] == 1
 
@@ -79,7 +80,7 @@ def test_what_was_complete_when_interrupted_is_written_and_kept(
         if moment.done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(fill, "cores", lambda: 1)
+    monkeypatch.setattr(running, "cores", lambda: 1)
     with pytest.raises(KeyboardInterrupt):
         reproduce(experiment(), tmp_path, watch=interrupt)
     part = json.loads((tmp_path / "results.json").read_text())
@@ -101,7 +102,7 @@ def test_what_is_wrong_is_reported(
     def wrong(task: fill_measure.Task) -> dict[str, Any]:
         return {**honest(task), "problems": ["mkp: broker 0 carries 61 of 60"]}
 
-    monkeypatch.setattr(fill, "cores", lambda: 1)
+    monkeypatch.setattr(running, "cores", lambda: 1)
     monkeypatch.setattr(fill, "measure", wrong)
     found = run(tmp_path, cells=CELLS[:1], instances=1)
     assert found["status"] == "violated"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brokerwise.experiments.fill_forecast import Forecast
+from brokerwise.experiments.fill_forecast import forecast as forecast_of
 from brokerwise.experiments.fill_measure import Task
 from brokerwise.experiments.fill_settings import HOMOGENEOUS, SCALED, SMALL, Cell
 
@@ -16,7 +16,7 @@ def tasks(cell: Cell, number: int) -> list[Task]:
 
 
 def test_each_kind_goes_on_as_it_began() -> None:
-    forecast = Forecast.of([*tasks(HARD, 10), *tasks(EASY, 100)], workers=2)
+    forecast = forecast_of([*tasks(HARD, 10), *tasks(EASY, 100)], workers=2)
     hard, easy = tasks(HARD, 1)[0], tasks(EASY, 1)[0]
     for seconds in (4.0, 8.0):
         forecast.finished(hard, seconds)
@@ -26,13 +26,13 @@ def test_each_kind_goes_on_as_it_began() -> None:
 
 def test_before_anything_is_known_hard_ones_weigh_more() -> None:
     def left(cell: Cell) -> float:
-        return Forecast.of(tasks(cell, 50), workers=1).left
+        return forecast_of(tasks(cell, 50), workers=1).left
 
     assert 0 < left(EASY) < left(LARGE) < left(HARD) <= 500
 
 
 def test_when_all_is_done_nothing_is_left() -> None:
-    forecast = Forecast.of(tasks(HARD, 3), workers=2)
+    forecast = forecast_of(tasks(HARD, 3), workers=2)
     for task in tasks(HARD, 3):
         forecast.finished(task, 2.0)
     assert forecast.left == 0

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from brokerwise.experiments import overlay, overlay_measure
-from brokerwise.experiments.overlay import Experiment, Moment, reproduce
+from brokerwise.experiments import overlay, overlay_measure, running
+from brokerwise.experiments.overlay import Experiment, reproduce
 from brokerwise.experiments.overlay_settings import REGIMES, Cell
 from brokerwise.experiments.overlay_times import Timing
+from brokerwise.experiments.running import Moment
 
 CELLS = (
     Cell(REGIMES[0], 300, (1.0, 10.0), samples=3, local=2),
@@ -28,7 +29,7 @@ def run(out: Path, force: bool = False, **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlay, "cores", lambda: 1)
+    monkeypatch.setattr(running, "cores", lambda: 1)
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from brokerwise.experiments.overlay_forecast import Forecast, guess
+from brokerwise.experiments.overlay_forecast import forecast as forecast_of
+from brokerwise.experiments.overlay_forecast import guess
 from brokerwise.experiments.overlay_measure import Task
 from brokerwise.experiments.overlay_settings import REGIMES, Cell
 from brokerwise.experiments.overlay_statistics import cell_problems, cell_results
@@ -76,7 +77,7 @@ def test_problems_say_where() -> None:
 def test_what_was_measured_replaces_guesses_and_mends_others() -> None:
     other = Cell(REGIMES[2], 4000, (0.01,), samples=2, local=1)
     tasks = [Task(one, number, 0) for one in (CELL, other) for number in (0, 1)]
-    forecast = Forecast.of(tasks, workers=2)
+    forecast = forecast_of(tasks, workers=2)
     assert forecast.left == pytest.approx(sum(map(guess, tasks)) / 2)
     assert guess(tasks[2]) > guess(tasks[3])  # local
     forecast.finished(tasks[2], 10 * guess(tasks[2]) + 45)

@@ -1,8 +1,9 @@
 """`brokerwise reproduce`."""
 
 import shlex
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -101,14 +102,7 @@ def provision(
         progress=progress,
         force=force,
     )
-    if json:
-        seconds = {**progress.seconds, "total": progress.total}
-        print_json({**result, "out": str(out), "seconds": seconds})
-    else:
-        print_result(text(result))
-        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
-    if result["problems"]:
-        raise typer.Exit(EXIT_VIOLATED)
+    _print(result, out, text, {**progress.seconds, "total": progress.total}, json)
 
 
 @reproduce.command(short_help="A fixed fleet: data received, certificates, times.")
@@ -162,14 +156,8 @@ def fill(
     )
     with counting_down() as watch:
         result = experiments.reproduce(experiment, out, watch=watch, force=force)
-    if json:
-        total = {"total": round(perf_counter() - start, 3)}
-        print_json({**result, "out": str(out), "seconds": total})
-    else:
-        print_result(text(result))
-        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
-    if result["problems"]:
-        raise typer.Exit(EXIT_VIOLATED)
+    total = {"total": round(perf_counter() - start, 3)}
+    _print(result, out, text, total, json)
 
 
 def _fill_command(
@@ -237,14 +225,8 @@ def overlay(
     )
     with counting_down() as watch:
         result = experiments.reproduce(experiment, out, watch=watch, force=force)
-    if json:
-        total = {"total": round(perf_counter() - start, 3)}
-        print_json({**result, "out": str(out), "seconds": total})
-    else:
-        print_result(text(result))
-        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
-    if result["problems"]:
-        raise typer.Exit(EXIT_VIOLATED)
+    total = {"total": round(perf_counter() - start, 3)}
+    _print(result, out, text, total, json)
 
 
 def _overlay_command(
@@ -309,3 +291,20 @@ def _command(
     command += ["--graphs", graphs.name] if graphs is not None else []
     command += ["--threshold", threshold, "--seed", str(seed)]
     return shlex.join(command)
+
+
+def _print(
+    result: Mapping[str, Any],
+    out: Path,
+    text: Callable[[Any], str],
+    seconds: Mapping[str, float],
+    json: bool,
+) -> None:
+    """What was found, and where it is; exits 1 if a check failed."""
+    if json:
+        print_json({**result, "out": str(out), "seconds": dict(seconds)})
+    else:
+        print_result(text(result))
+        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
+    if result["problems"]:
+        raise typer.Exit(EXIT_VIOLATED)

@@ -4,20 +4,19 @@ Tables I to IV and Figures 2 to 13. An instance is the same for all fleets and
 algorithms, and its pairs are the same for all distributions of rates.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from brokerwise.experiments.fill_forecast import Forecast
+from brokerwise.experiments.fill_forecast import forecast
 from brokerwise.experiments.fill_measure import Record, Task, measure, warm_up
 from brokerwise.experiments.fill_settings import Cell
 from brokerwise.experiments.fill_statistics import cell_result
-from brokerwise.experiments.resume import Cells, Result, write_result, write_whole
-from brokerwise.experiments.workers import cores, shared
-from brokerwise.report.page import write_page
+from brokerwise.experiments.resume import Cells, Result
+from brokerwise.experiments.running import Watch, computed, write_all
+from brokerwise.experiments.workers import cores
 from brokerwise.report.reproduce_fill import render, summary
 
 EXPERIMENT = "fill"
@@ -54,19 +53,6 @@ class Experiment:
         }
 
 
-@dataclass(frozen=True)
-class Moment:
-    """How far the experiment is: instances done, and of how many."""
-
-    cell: str
-    done: int
-    of: int
-    seconds_left: float
-
-
-Watch = Callable[[Moment], None]
-
-
 def reproduce(
     experiment: Experiment, out: Path, *, watch: Watch, force: bool = False
 ) -> Result:
@@ -81,14 +67,8 @@ def reproduce(
     finally:
         result = run.result()
         if result["cells"]:
-            _write(result, out)
+            write_all(result, out, summary=summary, render=render)
     return result
-
-
-def _write(result: Result, out: Path) -> None:
-    write_result(out / "results.json", result)
-    write_whole(out / "summary.md", summary(result))
-    write_page(out / "report.html", render(result))
 
 
 @dataclass
@@ -114,18 +94,15 @@ class _Run:
 
     def _compute(self, cells: Sequence[Cell]) -> None:
         tasks = [task for cell in cells for task in self.experiment.tasks(cell)]
-        workers = min(cores(), len(tasks))
-        forecast = Forecast.of(tasks, workers)
         pending: dict[Cell, list[Record]] = {cell: [] for cell in cells}
-        answers = shared(_timed, tasks, workers=workers, prepare=warm_up)
+        answers = computed(
+            tasks, measure, prepare=warm_up, forecast=forecast, watch=self.watch
+        )
         with closing(answers):
-            for done, (task, (record, seconds)) in enumerate(answers, start=1):
-                forecast.finished(task, seconds)
+            for task, record in answers:
                 pending[task.cell].append(record)
                 if len(pending[task.cell]) == self.experiment.instances:
                     self._keep(task.cell, pending.pop(task.cell))
-                moment = Moment(task.cell.title, done, len(tasks), forecast.left)
-                self.watch(moment)
 
     def _keep(self, cell: Cell, records: list[Record]) -> None:
         ordered = sorted(records, key=lambda record: record["number"])
@@ -158,9 +135,3 @@ class _Run:
             "command": experiment.command,
             "version": version("brokerwise"),
         }
-
-
-def _timed(task: Task) -> tuple[Record, float]:
-    """A task's record, and the seconds that all of it took."""
-    start = time.perf_counter()
-    return measure(task), time.perf_counter() - start

@@ -1,57 +1,26 @@
-"""How long the rest of the experiment will take."""
+"""How long instances of the fill experiment take, before any was measured."""
 
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable
 
 from brokerwise.experiments.fill_measure import Task
-from brokerwise.experiments.fill_settings import SMALL, Shape
+from brokerwise.experiments.fill_settings import SMALL
+from brokerwise.experiments.forecast import Forecast
 
-_EASY_SECONDS = 0.02  # an instance, before any of its kind was measured
+_EASY_SECONDS = 0.02
 _SCALED_SECONDS = 1.0
-_SHARE_OF_LIMIT = 0.3  # that a hard instance takes then
-
-Kind = tuple[Shape, bool, bool]
+_SHARE_OF_LIMIT = 0.3  # that a hard instance takes
 
 
-@dataclass
-class Forecast:
-    """Instances of a kind take about as long: the same sizes, bandwidth that
-    is short or not, with a certificate or without."""
-
-    workers: int
-    waiting: dict[Kind, int] = field(default_factory=lambda: defaultdict(int))
-    seconds: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
-    done: dict[Kind, int] = field(default_factory=lambda: defaultdict(int))
-    limit: float = 0.0
-
-    @classmethod
-    def of(cls, tasks: Iterable[Task], workers: int) -> "Forecast":
-        forecast = cls(workers)
-        for task in tasks:
-            forecast.waiting[_kind(task)] += 1
-            forecast.limit = task.seconds
-        return forecast
-
-    def finished(self, task: Task, seconds: float) -> None:
-        kind = _kind(task)
-        self.waiting[kind] -= 1
-        self.done[kind] += 1
-        self.seconds[kind] += seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds until all is done, with all workers busy."""
-        work = sum(self._each(kind) * number for kind, number in self.waiting.items())
-        return work / self.workers
-
-    def _each(self, kind: Kind) -> float:
-        if self.done[kind]:
-            return self.seconds[kind] / self.done[kind]
-        shape, short, columns = kind
-        easy = _EASY_SECONDS if shape in SMALL else _SCALED_SECONDS
-        return self.limit * _SHARE_OF_LIMIT if short and columns else easy
+def forecast(tasks: Iterable[Task], workers: int) -> Forecast[Task]:
+    return Forecast.of(tasks, workers, kind=_kind, guess=_guess)
 
 
-def _kind(task: Task) -> Kind:
+def _kind(task: Task) -> Hashable:
+    """The same sizes, bandwidth that is short or not, with a certificate or not."""
     return task.cell.shape, task.cell.short, task.columns
+
+
+def _guess(task: Task) -> float:
+    if task.cell.short and task.columns:
+        return task.seconds * _SHARE_OF_LIMIT
+    return _EASY_SECONDS if task.cell.shape in SMALL else _SCALED_SECONDS

@@ -6,14 +6,13 @@ Samples are kept ten by ten, or fewer where they take long, so that little is lo
 interruption; the first of every cell come first, so that soon all of it can be seen.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from brokerwise.experiments.overlay_forecast import Forecast
+from brokerwise.experiments.overlay_forecast import forecast
 from brokerwise.experiments.overlay_measure import (
     CHECKED,
     Record,
@@ -25,9 +24,9 @@ from brokerwise.experiments.overlay_published import ORDER, SAMPLES, TABLE_I
 from brokerwise.experiments.overlay_settings import Cell
 from brokerwise.experiments.overlay_statistics import cell_problems, cell_results
 from brokerwise.experiments.overlay_times import FULL, Timing, measure_times
-from brokerwise.experiments.resume import Cells, Result, write_result, write_whole
-from brokerwise.experiments.workers import cores, shared
-from brokerwise.report.page import write_page
+from brokerwise.experiments.resume import Cells, Result
+from brokerwise.experiments.running import Watch, computed, write_all
+from brokerwise.experiments.workers import cores
 from brokerwise.report.reproduce_overlay import render, summary
 
 EXPERIMENT = "overlay"
@@ -78,19 +77,6 @@ def _parts(cell: Cell) -> Iterator[Part]:
         yield Part(cell, range(first, min(first + each, cell.samples)))
 
 
-@dataclass(frozen=True)
-class Moment:
-    """How far the experiment is: samples done, and of how many."""
-
-    cell: str
-    done: int
-    of: int
-    seconds_left: float
-
-
-Watch = Callable[[Moment], None]
-
-
 def reproduce(
     experiment: Experiment, out: Path, *, watch: Watch, force: bool = False
 ) -> Result:
@@ -105,14 +91,8 @@ def reproduce(
     finally:
         result = run.result()
         if result["cells"]:
-            _write(result, out)
+            write_all(result, out, summary=summary, render=render)
     return result
-
-
-def _write(result: Result, out: Path) -> None:
-    write_result(out / "results.json", result)
-    write_whole(out / "summary.md", summary(result))
-    write_page(out / "report.html", render(result))
 
 
 @dataclass
@@ -147,20 +127,16 @@ class _Run:
     def _compute(self, parts: Sequence[Part]) -> None:
         seed = self.experiment.seed
         home = {task: part for part in parts for task in part.tasks(seed)}
-        tasks = list(home)
-        workers = min(cores(), len(tasks))
-        forecast = Forecast.of(tasks, workers)
         pending: dict[Part, list[Record]] = {part: [] for part in parts}
-        answers = shared(_timed, tasks, workers=workers, prepare=warm_up)
+        answers = computed(
+            list(home), measure, prepare=warm_up, forecast=forecast, watch=self.watch
+        )
         with closing(answers):
-            for done, (task, (record, seconds)) in enumerate(answers, start=1):
-                forecast.finished(task, seconds)
+            for task, record in answers:
                 part = home[task]
                 pending[part].append(record)
                 if len(pending[part]) == len(part.numbers):
                     self._keep(part, pending.pop(part))
-                moment = Moment(task.cell.title, done, len(tasks), forecast.left)
-                self.watch(moment)
 
     def _keep(self, part: Part, records: list[Record]) -> None:
         ordered = sorted(records, key=lambda record: record["number"])
@@ -223,9 +199,3 @@ def _regimes(cells: Sequence[Cell]) -> list[Result]:
         }
         for regime in regimes
     ]
-
-
-def _timed(task: Task) -> tuple[Record, float]:
-    """A task's record, and the seconds that all of it took."""
-    start = time.perf_counter()
-    return measure(task), time.perf_counter() - start
