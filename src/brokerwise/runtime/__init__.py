@@ -1,0 +1,1 @@
+"""The live system: brokers, coordinator, client, and the fleet that they make."""

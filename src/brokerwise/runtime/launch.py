@@ -1,0 +1,39 @@
+"""How a process of the fleet is started: one JSON line on its standard input.
+
+Keys are in it, which a command line would show to everyone on the machine. When
+the standard input ends, whoever started the process has gone, and it stops.
+"""
+
+from dataclasses import dataclass
+
+from brokerwise.runtime.tokens import Keys
+
+EXIT_RESTART = 75  # start me again: the end of a rolling restart's turn
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`state` is the coordinator's directory. Certificate, private key and authority
+    are PEM files; empty without TLS."""
+
+    name: str
+    host: str
+    port: int
+    keys: dict[str, str]
+    coordinator: str = ""
+    state: str = ""
+    certificate: str = ""
+    private_key: str = ""
+    authority: str = ""
+
+    def signing(self) -> Keys:
+        return Keys.from_json(self.keys)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The line that a process prints, as JSON, once it can be used."""
+
+    name: str
+    url: str
+    pid: int

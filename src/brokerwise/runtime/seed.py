@@ -1,0 +1,55 @@
+"""What a fleet starts from: its brokers and, if it runs a plan, who goes where."""
+
+from dataclasses import dataclass, field
+
+from brokerwise.runtime.control import OverlayPart
+
+
+@dataclass(frozen=True)
+class SeedBroker:
+    """A broker to start. `capacity` is messages a period, None if nobody said."""
+
+    name: str
+    capacity: int | None = None
+    x: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True)
+class SeedSession:
+    """One subscriber's pairs on one broker. On an overlay `topics` are the
+    sub-channels that the user wants."""
+
+    user: str
+    broker: str
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The state that a new fleet begins with.
+
+    Attributes
+    ----------
+    kind
+        That of the plan: provision, fill, overlay; empty without a plan, and then
+        any topic may be subscribed to, and users are placed by `placement`.
+    placement
+        nearest, round-robin, random, or plan.
+    rates
+        Messages a period of each topic that there is.
+    steps
+        Processing steps by topic: `spin:MS` or `module:function`.
+    digest
+        Of the plan that was approved.
+    """
+
+    brokers: tuple[SeedBroker, ...]
+    placement: str
+    kind: str = ""
+    plan: str = ""
+    digest: str = ""
+    sessions: tuple[SeedSession, ...] = ()
+    rates: dict[str, int] = field(default_factory=dict)
+    steps: dict[str, str] = field(default_factory=dict)
+    overlay: dict[str, OverlayPart] = field(default_factory=dict)
