@@ -86,6 +86,10 @@ class Process:
         """SIGTERM to the process alone."""
         self._child.terminate()
 
+    def interrupt(self) -> None:
+        """SIGINT, as Ctrl-C sends it, to the process alone."""
+        self._child.send_signal(signal.SIGINT)
+
     def members(self) -> list[str]:
         """The command names of its group."""
         names = []

@@ -15,14 +15,23 @@ import typer
 
 from brokerwise.cli.audit import audit
 from brokerwise.cli.console import print_error, print_result
+from brokerwise.cli.down import down
+from brokerwise.cli.drain import drain
 from brokerwise.cli.fill import fill
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
+from brokerwise.cli.join import join
 from brokerwise.cli.overlay import overlay
 from brokerwise.cli.profile import profile
 from brokerwise.cli.provision import provision
+from brokerwise.cli.publish import publish
+from brokerwise.cli.replay import replay
 from brokerwise.cli.reproduce import reproduce
+from brokerwise.cli.restart import restart
+from brokerwise.cli.status import status
+from brokerwise.cli.subscribe import subscribe
 from brokerwise.cli.summarize import summarize
+from brokerwise.cli.up import up
 from brokerwise.model.errors import BrokerwiseError, InputError
 
 _ERROR_LINE = re.compile(r"(Caused by: )?[\w.]+(Error|Exception)\b")
@@ -30,6 +39,19 @@ _ERROR_LINE = re.compile(r"(Caused by: )?[\w.]+(Error|Exception)\b")
 EXIT_BAD_INPUT = 2
 EXIT_FAILURE = 3
 EXIT_INTERRUPTED = 130
+
+_WHEN_INTERRUPTED = {
+    "reproduce": "what is complete is kept",
+    "up": "nothing is left running",
+    "join": "the broker has ended",
+    "drain": "what has begun goes on: brokerwise status",
+    "restart": "what has begun goes on: brokerwise status",
+    "down": "what has begun goes on: brokerwise status",
+    "status": "nothing has changed",
+    "replay": "what was published is in the fleet",
+    "subscribe": "the session has ended",
+    "publish": "what was sent may have arrived",
+}
 
 app = typer.Typer(
     name="brokerwise",
@@ -48,6 +70,15 @@ app.command()(fill)
 app.command()(overlay)
 app.command()(summarize)
 app.command()(audit)
+app.command()(up)
+app.command()(status)
+app.command()(drain)
+app.command()(restart)
+app.command()(join)
+app.command()(down)
+app.command()(replay)
+app.command()(subscribe)
+app.command()(publish)
 
 
 def _print_version(wanted: bool) -> None:
@@ -91,8 +122,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         return _explain_usage(error, arguments)
     except (KeyboardInterrupt, typer.Abort):
-        kept = arguments[:1] == ["reproduce"]
-        what = "what is complete is kept" if kept else "nothing was written"
+        what = _WHEN_INTERRUPTED.get("".join(arguments[:1]), "nothing was written")
         sys.stderr.write(f"interrupted; {what}\n")
         return EXIT_INTERRUPTED
     except SystemExit:  # typer's answer when whoever read our output has gone

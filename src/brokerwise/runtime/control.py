@@ -101,9 +101,10 @@ class Heartbeat:
 @dataclass(frozen=True)
 class HeartbeatAnswer:
     """`lost`: the coordinator has given this epoch up; close all sessions and
-    register again."""
+    register again. `brokers`: all that are up, and where they listen."""
 
     lost: bool
+    brokers: tuple[Address, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def convert(content: bytes, kind: type[T]) -> T:
     """Raises BrokerwiseError for an answer that is not of this kind."""
     try:
         return msgspec.json.decode(content, type=kind)
-    except msgspec.DecodeError as cause:
+    except (ValueError, RecursionError) as cause:
         raise BrokerwiseError(
             f"cannot read an answer as {kind.__name__}: {cause}"
         ) from cause

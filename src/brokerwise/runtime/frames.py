@@ -5,29 +5,36 @@ given has the default of its field, and fields that are not known are ignored, s
 that either side may be newer. docs/protocol.md says what each one means.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, TypeVar
 
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.limits import (
+    MAX_CURSORS_PER_FRAME,
     MAX_NAME_BYTES,
+    MAX_REASON_LENGTH,
     MAX_SEQ,
+    MAX_TOKEN_LENGTH,
     MAX_TOPICS_PER_FRAME,
     VERSION,
 )
+from brokerwise.runtime.naming import refusal
 
+# msgspec counts characters; `_check_names` counts bytes, and says what else is wrong.
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_BYTES)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_SEQ)]
 Seq = Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQ)]
 Topics = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MAX_TOPICS_PER_FRAME)]
 Cursor = tuple[Name, Name, Count, Count]  # topic, source, epoch, seq
-Cursors = Annotated[tuple[Cursor, ...], msgspec.Meta(max_length=100_000)]
+Cursors = Annotated[tuple[Cursor, ...], msgspec.Meta(max_length=MAX_CURSORS_PER_FRAME)]
 NOTHING = msgspec.Raw(b"null")
+_MOST_SHOWN = 100  # characters of an error
 T = TypeVar("T")
 
 
-class FrameError(BrokerwiseError):
+class FrameError(BrokerwiseError, ValueError):
     """A frame that is none of ours; whoever sent it is told and hung up on."""
 
 
@@ -43,9 +50,13 @@ class Login(Frame, frozen=True, tag="login"):
     """
 
     user: Name
-    token: Annotated[str, msgspec.Meta(max_length=1024)]
+    token: Annotated[str, msgspec.Meta(max_length=MAX_TOKEN_LENGTH)]
     source: Annotated[str, msgspec.Meta(max_length=MAX_NAME_BYTES)] = ""
-    version: int = VERSION
+    version: Count = VERSION
+
+    def __post_init__(self) -> None:
+        _check_names("user", (self.user,))
+        _check_names("source", (self.source,) if self.source else ())
 
 
 class Subscribe(Frame, frozen=True, tag="subscribe"):
@@ -59,10 +70,18 @@ class Subscribe(Frame, frozen=True, tag="subscribe"):
     ranges: dict[Name, tuple[float, float]] = {}
     cursors: Cursors = ()
 
+    def __post_init__(self) -> None:
+        _check_names("topics", self.topics)
+        _check_names("ranges", self.ranges)
+        _check_cursors(self.cursors)
+
 
 class Unsubscribe(Frame, frozen=True, tag="unsubscribe"):
     id: Count = 0
     topics: Topics = ()
+
+    def __post_init__(self) -> None:
+        _check_names("topics", self.topics)
 
 
 class Ack(Frame, frozen=True, tag="ack"):
@@ -71,6 +90,9 @@ class Ack(Frame, frozen=True, tag="ack"):
 
     count: Count
     cursors: Cursors = ()
+
+    def __post_init__(self) -> None:
+        _check_cursors(self.cursors)
 
 
 class Publish(Frame, frozen=True, tag="publish"):
@@ -85,6 +107,11 @@ class Publish(Frame, frozen=True, tag="publish"):
     generation: Count = 0
     at: float = 0.0
 
+    def __post_init__(self) -> None:
+        refused = refusal(self.topic)  # without a further call: this one is hot
+        if refused:
+            raise FrameError(f"topic: {refused}")
+
 
 class Accept(Frame, frozen=True, tag="accept"):
     move: Count
@@ -92,7 +119,7 @@ class Accept(Frame, frozen=True, tag="accept"):
 
 class Decline(Frame, frozen=True, tag="decline"):
     move: Count
-    reason: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+    reason: Annotated[str, msgspec.Meta(max_length=MAX_REASON_LENGTH)] = ""
 
 
 class Moved(Frame, frozen=True, tag="moved"):
@@ -107,7 +134,8 @@ class Logout(Frame, frozen=True, tag="logout"):
 
 class Forward(Frame, frozen=True, tag="forward"):
     """A message from another broker. `origin` is the broker that it entered an
-    overlay by; empty: it is passed on because its publisher's route was old."""
+    overlay by; empty: it is passed on because its publisher's route was old, to the
+    brokers of the route of this `generation`."""
 
     topic: Name
     source: Name
@@ -115,7 +143,13 @@ class Forward(Frame, frozen=True, tag="forward"):
     seq: Seq
     data: msgspec.Raw = NOTHING
     at: float = 0.0
-    origin: str = ""
+    origin: Annotated[str, msgspec.Meta(max_length=MAX_NAME_BYTES)] = ""
+    generation: Count = 0
+
+    def __post_init__(self) -> None:
+        _check_names("topic", (self.topic,))
+        _check_names("source", (self.source,))
+        _check_names("origin", (self.origin,) if self.origin else ())
 
 
 class Welcome(Frame, frozen=True, tag="welcome"):
@@ -146,13 +180,17 @@ class Unsubscribed(Frame, frozen=True, tag="unsubscribed"):
     topics: tuple[str, ...]
 
 
-class Message(Frame, frozen=True, tag="message"):
+class Message(Frame, frozen=True, tag="message", omit_defaults=True):
+    """A message as its source sent it. One that the topic's processing step has
+    `skipped` has no data: it is there so that nobody misses it."""
+
     topic: str
     source: str
     epoch: int
     seq: int
     data: msgspec.Raw = NOTHING
     at: float = 0.0
+    skipped: bool = False
 
 
 class Beat(Frame, frozen=True, tag="beat"):
@@ -263,6 +301,31 @@ def decode_from_broker(text: bytes | str) -> FromBroker:
 
 def _decode(decoder: "msgspec.json.Decoder[T]", text: bytes | str) -> T:
     try:
+        if isinstance(text, bytes) and not text.isascii():
+            text = text.decode()  # msgspec does not look into `data`
         return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as cause:
-        raise FrameError(f"cannot read the frame: {cause}") from cause
+    except (ValueError, RecursionError) as cause:
+        raise FrameError(f"cannot read the frame: {_shortened(str(cause))}") from cause
+
+
+def _shortened(text: str) -> str:
+    """An error may quote what was sent, which may be long or break a line, and goes
+    into logs and into the reason of a close, which has room for 123 bytes."""
+    shown = text[: _MOST_SHOWN + 1]
+    if not (shown.isascii() and shown.isprintable()):
+        shown = shown.encode("unicode_escape").decode()
+    return shown if len(shown) <= _MOST_SHOWN else f"{shown[: _MOST_SHOWN - 3]}..."
+
+
+def _check_names(field: str, names: Iterable[str]) -> None:
+    for name in names:
+        refused = refusal(name)
+        if refused:
+            raise FrameError(f"{field}: {refused}")
+
+
+def _check_cursors(cursors: Cursors) -> None:
+    for topic, source, *_ in cursors:
+        refused = refusal(topic) or refusal(source)
+        if refused:
+            raise FrameError(f"cursors: {refused}")

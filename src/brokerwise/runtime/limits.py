@@ -5,7 +5,11 @@ VERSION = 1  # of the protocol
 MAX_NAME_BYTES = 256  # of a topic, a user, a source or a broker
 MAX_FRAME_BYTES = 1 << 20  # of a frame from a client, and of a body over HTTP
 MAX_HEAD_BYTES = 16 << 10  # of the head of an HTTP request
+MAX_ANSWER_BYTES = 64 << 20  # of a body or a frame that answers us
 MAX_TOPICS_PER_FRAME = 10_000
+MAX_CURSORS_PER_FRAME = 100_000
+MAX_TOKEN_LENGTH = 1_024
+MAX_REASON_LENGTH = 1_024  # why a client declines a move
 MAX_SEQ = (1 << 53) - 1  # what a browser can count to
 
 LOGIN_SECONDS = 5.0  # a connection that has not logged in by then is closed
@@ -13,6 +17,7 @@ BEAT_SECONDS = 1.0  # a session hears at least this often from its broker
 SILENCE_SECONDS = 3.0  # a client that hears nothing this long looks elsewhere
 HEARTBEAT_SECONDS = 0.75  # a broker reports to the coordinator this often
 LEASE_SECONDS = 3.0  # one that has not for this long is lost
+CLOSE_SECONDS = 2.0  # that the other end has to finish a close, then it is cut off
 REQUEST_SECONDS = 2.0  # a request between our own processes fails after this long
 
 ACK_EVERY = 64  # messages that a client receives between two acknowledgements
@@ -24,6 +29,9 @@ SESSION_QUEUE_BYTES = 8 << 20  # that wait for a slow reader, then it is closed
 PUBLISH_WINDOW = 1_024  # messages that a publisher may have unconfirmed at a broker
 PUBLISH_RATE = 50_000  # messages a second from one connection, then it is held back
 DELIVERIES_PER_TURN = 10_000  # then other connections have their turn
+
+STEP_QUEUE_MESSAGES = 10_000  # that wait for a processing step, then no more fit
+STEP_QUEUE_BYTES = 64 << 20
 
 TRANSITION_SECONDS = 2.0  # a topic that joins a broker waits so long for stragglers
 HELD_MESSAGES = 100_000  # that wait for an earlier one, of one topic

@@ -42,6 +42,8 @@ class Seed:
         Processing steps by topic: `spin:MS` or `module:function`.
     digest
         Of the plan that was approved.
+    period_seconds
+        What rates and capacities are counted over; 0 if nobody said.
     """
 
     brokers: tuple[SeedBroker, ...]
@@ -53,3 +55,4 @@ class Seed:
     rates: dict[str, int] = field(default_factory=dict)
     steps: dict[str, str] = field(default_factory=dict)
     overlay: dict[str, OverlayPart] = field(default_factory=dict)
+    period_seconds: int = 0

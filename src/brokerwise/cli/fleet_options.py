@@ -1,0 +1,27 @@
+"""Options that the commands of a live fleet share."""
+
+import sys
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from brokerwise.cli.printable import printable
+from brokerwise.runtime.fleet.files import DEFAULT_STATE as DEFAULT_STATE
+
+State = Annotated[
+    Path, typer.Option(help="The fleet's directory: addresses, tokens, logs.")
+]
+
+
+def with_state(command: str, state: Path) -> str:
+    """A command to try next, on the same fleet."""
+    return (
+        command if state == DEFAULT_STATE else f"{command} --state {quote(str(state))}"
+    )
+
+
+def progress(line: str) -> None:
+    sys.stderr.write(printable(f"{line}\n"))
+    sys.stderr.flush()

@@ -1,0 +1,113 @@
+"""`brokerwise join`."""
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from brokerwise.cli.console import print_json, print_result
+from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
+from brokerwise.cli.options import Json
+from brokerwise.cli.printable import printable
+from brokerwise.cli.signals import Told, first_of, told_to_end
+from brokerwise.model.errors import BrokerwiseError
+
+if TYPE_CHECKING:
+    from brokerwise.runtime.fleet.files import FleetFile
+    from brokerwise.runtime.fleet.joining import JoinedBroker
+
+
+def join(
+    name: Annotated[
+        str, typer.Option(help="Of the broker; without one the next of b0, b1, ...")
+    ] = "",
+    state: State = DEFAULT_STATE,
+    host: Annotated[
+        str, typer.Option(help="Where it listens; where the fleet does.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Add a broker to a fleet, until Ctrl-C, which moves its sessions away first.
+
+    A second Ctrl-C ends it at once.
+
+    \b
+    Example:
+      brokerwise join
+    """
+    from brokerwise.runtime.fleet.files import read_fleet
+
+    stay = _Stay(read_fleet(state), state, name, host, json)
+    if asyncio.run(stay.until_told()) == signal.SIGINT:
+        raise KeyboardInterrupt
+    progress("stopped; nothing is left running")
+
+
+class _Stay:
+    """A broker's time in a fleet."""
+
+    def __init__(
+        self, fleet: "FleetFile", state: Path, name: str, host: str, json: bool
+    ) -> None:
+        self._fleet, self._state, self._json = fleet, state, json
+        self._name, self._host = name, host
+        self._up = False
+        self._leaving: asyncio.Queue[signal.Signals] = asyncio.Queue()
+
+    async def until_told(self) -> signal.Signals | None:
+        """The signal that ended it; None if its broker or the fleet ended before."""
+        with told_to_end() as told:
+            number = await first_of(self._run(), self._listen(told))
+        return cast("signal.Signals | None", number)
+
+    async def _listen(self, told: Told) -> signal.Signals:
+        """Returns when it has to end at once: a second signal, or before it is up."""
+        number = await told.get()
+        if self._up:
+            self._leaving.put_nowait(number)
+            await told.get()
+        return number
+
+    async def _run(self) -> signal.Signals | None:
+        from brokerwise.runtime.fleet.joining import (
+            fleet_over,
+            joined_broker,
+            joining_settings,
+        )
+
+        settings = joining_settings(self._fleet, self._host)
+        async with joined_broker(
+            self._fleet, self._state, self._name, settings=settings, tell=progress
+        ) as broker:
+            self._up = True
+            self._announce(broker)
+            over = broker.keeper.over(), fleet_over(self._fleet)
+            number = await first_of(*over, self._leaving.get())
+            if number is not None:
+                await first_of(self._leave(broker.name), fleet_over(self._fleet))
+        return cast("signal.Signals | None", number)
+
+    def _announce(self, broker: "JoinedBroker") -> None:
+        if self._json:
+            about = {"broker": broker.name, "url": broker.url, "pid": broker.pid}
+            print_json({"status": "ready", **about})
+            return
+        print_result(
+            printable(
+                f"ready: broker {broker.name} has joined the fleet of {self._state} "
+                f"({broker.url})\nEnd: Ctrl-C, and its sessions move away first"
+            )
+        )
+
+    async def _leave(self, broker: str) -> None:
+        """Drain it; if that cannot be done it ends as it is, and clients are told."""
+        from brokerwise.runtime.fleet.emptying import drain
+        from brokerwise.runtime.fleet.operator import Operator
+
+        progress("moving its sessions away; Ctrl-C again ends it at once")
+        try:
+            await drain(Operator(self._fleet), broker, stop=True, tell=progress)
+        except BrokerwiseError as error:
+            progress(f"{broker} cannot be drained: {error.message}")

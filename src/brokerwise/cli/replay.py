@@ -1,0 +1,134 @@
+"""`brokerwise replay`."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from brokerwise.cli.console import LiveProgress, print_json, print_result
+from brokerwise.cli.fleet_options import DEFAULT_STATE, State
+from brokerwise.cli.options import Json, Report
+from brokerwise.cli.printable import printable
+from brokerwise.model.errors import InputError
+
+if TYPE_CHECKING:
+    from brokerwise.runtime.fleet.files import FleetFile
+    from brokerwise.runtime.replay.comparison import Outcome
+    from brokerwise.runtime.replay.period import Period
+    from brokerwise.runtime.seeding.plans import Approved
+    from brokerwise.storage.place import Place
+
+EXIT_DIFFERENT = 1
+MOST_WORKERS = 8
+
+
+def replay(
+    plan: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PLAN|WORKLOAD|NETWORK]",
+            help="The plan that the fleet runs, or what it was made for.",
+        ),
+    ] = None,
+    state: State = DEFAULT_STATE,
+    speed: Annotated[
+        str, typer.Option(help="So many times faster than real time, or max.")
+    ] = "max",
+    workload: Annotated[
+        str | None,
+        typer.Option(help="The plan's workload or network, if it is elsewhere now."),
+    ] = None,
+    report: Report = None,
+    json: Json = False,
+) -> None:
+    """Send one period of a plan through the fleet that runs it, and count.
+
+    Connects every session of the plan, publishes every message of one period, and
+    compares what subscribers got and what brokers and links carried with what was
+    planned, message for message. Exits 0 if all is as planned and 1 if not. It
+    connects as the plan's users: whoever uses their names meanwhile is hung up on.
+
+    \b
+    Examples:
+      brokerwise up --plan out/provision --detach
+      brokerwise replay
+    """
+    from brokerwise.runtime.fleet.files import read_fleet
+
+    factor = parse_speed(speed)
+    if report is not None:
+        from brokerwise.report.page import refuse_unwritable
+
+        refuse_unwritable(report)
+    fleet = read_fleet(state)
+    progress = LiveProgress()
+    with progress.stage("plan"):
+        approved = _approved(fleet, plan, workload)
+    period, outcome = _replayed(approved, fleet, factor)
+    from brokerwise.cli.replay_text import replay_result, replay_text
+
+    result = replay_result(period, outcome)
+    result["seconds"] = {"replay": outcome.seconds, "total": progress.total}
+    if report is not None:
+        from brokerwise.report.page import write_page
+        from brokerwise.report.replay import render
+
+        write_page(report, render(result))
+    if json:
+        print_json(result)
+    else:
+        print_result(printable(replay_text(result)))
+    if not outcome.ok:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def parse_speed(text: str) -> float | None:
+    """How many times faster than real time; None for `max`."""
+    if text == "max":
+        return None
+    try:
+        speed = float(text.removesuffix("x"))
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < float("inf"):
+        raise InputError(f"--speed: found {text!r}, expected a number above 0, or max")
+    return speed
+
+
+def _approved(fleet: "FleetFile", plan: str | None, workload: str | None) -> "Approved":
+    """The plan to replay: named, or the one that the fleet runs."""
+    from brokerwise.runtime.seeding.plans import approved_plan
+    from brokerwise.storage.place import Place
+
+    given = Place(workload) if workload else None
+    if plan is not None:
+        place = Place(plan)
+        if (place / "plan.json").exists() or not _is_basis(place):
+            return approved_plan(place, given)
+        given = place
+    if not fleet.plan:
+        raise InputError(
+            "the fleet runs no plan: there is nothing to compare a replay with",
+            hint="Run one: brokerwise up --plan DIR",
+        )
+    return approved_plan(Place(fleet.plan), given)
+
+
+def _is_basis(place: "Place") -> bool:
+    return any((place / name).exists() for name in ("workload.json", "network.json"))
+
+
+def _replayed(
+    approved: "Approved", fleet: "FleetFile", speed: float | None
+) -> "tuple[Period, Outcome]":
+    import uvloop
+
+    from brokerwise.cli.replay_progress import StageBars
+    from brokerwise.runtime.replay.period import period_of
+    from brokerwise.runtime.replay.run import Replay
+
+    period = period_of(approved)
+    workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+    with StageBars() as bars:
+        replay = Replay(period, fleet, workers=workers, speed=speed, on_stage=bars.show)
+        return period, uvloop.run(replay.run())

@@ -1,0 +1,95 @@
+"""A fleet in words: one sentence, then its brokers."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from brokerwise.cli.printable import printable
+
+if TYPE_CHECKING:
+    from brokerwise.runtime.fleet.files import FleetFile
+    from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
+
+_HEADS = ("broker", "state", "sessions", "topics", "messages/s", "load")
+
+
+def status_text(status: "FleetStatus", fleet: "FleetFile") -> str:
+    rows = [_row(broker, status.period_seconds) for broker in status.brokers]
+    about = [f"coordinator {fleet.coordinator}", _placing(status)]
+    lines = [_sentence(status), *_table([_HEADS, *rows]), "; ".join(about)]
+    return printable("\n".join(lines))
+
+
+def _sentence(status: "FleetStatus") -> str:
+    """What an operator asks first: is all well, and how much goes on?"""
+    up = [b for b in status.brokers if b.state == "up"]
+    sessions = sum(b.sessions for b in status.brokers if b.state != "lost")
+    rate = sum(b.load_per_second for b in status.brokers if b.state != "lost")
+    moving = status.moves_under_way
+    parts = [
+        _brokers_up(len(up), len(status.brokers)),
+        *(_missing(b) for b in status.brokers if b.state != "up"),
+        f"{_many(sessions, 'session')}, {rate:,.0f} messages/s",
+        *([f"{_many(moving, 'session')} on the move"] if moving else []),
+    ]
+    return "; ".join(parts) + "."
+
+
+def _brokers_up(up: int, known: int) -> str:
+    if not known:
+        return "No broker has registered yet"
+    if up == known:
+        return f"All {known:,} brokers are up" if known > 1 else "The broker is up"
+    return f"{up:,} of {_many(known, 'broker')} {'is' if up == 1 else 'are'} up"
+
+
+def _missing(broker: "BrokerStatus") -> str:
+    since = f" since {_clock(broker.since)}" if broker.since else ""
+    return f"{broker.broker} is {broker.state}{since}"
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(seconds))
+
+
+def _row(broker: "BrokerStatus", period_seconds: int) -> tuple[str, ...]:
+    return (
+        broker.broker,
+        broker.state,
+        f"{broker.sessions:,}",
+        f"{broker.topics:,}",
+        f"{broker.load_per_second:,.0f}",
+        _load(broker, period_seconds),
+    )
+
+
+def _load(broker: "BrokerStatus", period_seconds: int) -> str:
+    """Capacity is messages a period, load is measured in messages a second."""
+    if not broker.capacity or not period_seconds:
+        return "-"
+    room = broker.capacity / period_seconds
+    shown = f"{room:,.0f}" if room >= 10 else f"{room:.2g}"
+    return f"{broker.load_per_second / room:.0%} of {shown}/s"
+
+
+def _placing(status: "FleetStatus") -> str:
+    if not status.plan:
+        return f"users are placed by {status.placement}"
+    return f"runs {status.plan} ({status.kind}, digest {status.digest[:12]})"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if number < 2 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return lines
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,154 @@
+"""`brokerwise subscribe`."""
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from brokerwise.cli.console import print_json, print_result
+from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
+from brokerwise.cli.fleet_user import (
+    User,
+    client_of,
+    fleet_of,
+    gap_text,
+    hint_at_user,
+    login_name,
+)
+from brokerwise.cli.printable import printable
+from brokerwise.model.errors import BrokerwiseError, InputError
+
+if TYPE_CHECKING:
+    from brokerwise.runtime.client.events import Event
+    from brokerwise.runtime.fleet.files import FleetFile
+
+
+def subscribe(
+    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC...")] = None,
+    user: User = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range", help="On an overlay, NAME=LOW:HIGH; repeated: both at once."
+        ),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="End after so many messages.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a line.")
+    ] = False,
+    state: State = DEFAULT_STATE,
+) -> None:
+    """Print the messages of topics as they come: topic, source, data.
+
+    Follows its session wherever the fleet moves it. What happens to it, and messages
+    that were missed, is said on stderr. Without --as it is a user of its own.
+
+    \b
+    Examples:
+      brokerwise subscribe news sports
+      brokerwise subscribe --as ann --range price=10:20
+    """
+    import asyncio
+
+    box = parse_ranges(ranges or [])
+    if not topics and not box:
+        raise InputError(
+            "nothing to subscribe to", hint="Name topics, or a --range of content."
+        )
+    fleet = fleet_of(state)
+    name = user or f"{login_name()}-{os.getpid()}"
+    asyncio.run(_follow(fleet, name, topics or [], box, count, json))
+
+
+def parse_ranges(texts: list[str]) -> dict[str, tuple[float, float]]:
+    """`NAME=LOW:HIGH` as a box."""
+    box = {}
+    for text in texts:
+        name, _, bounds = text.partition("=")
+        low, _, high = bounds.partition(":")
+        try:
+            found = (float(low), float(high))
+        except ValueError:
+            found = (1.0, 0.0)
+        if not name or not found[0] <= found[1]:
+            raise InputError(
+                f"--range: found {text!r}, expected NAME=LOW:HIGH, as in price=10:20"
+            )
+        if name in box:
+            raise InputError(f"--range: {name!r} is there twice")
+        box[name] = found
+    return box
+
+
+async def _follow(
+    fleet: "FleetFile",
+    user: str,
+    topics: list[str],
+    box: dict[str, tuple[float, float]],
+    count: int | None,
+    json: bool,
+) -> None:
+    """Print events until `count` messages have come. Cancelling it loses those that
+    have come and were not printed."""
+    left = count
+    async with client_of(fleet, user) as client:
+        try:
+            if topics:
+                await client.subscribe(topics)
+            if box:
+                await client.subscribe_ranges(box)
+            async for event in client.events():
+                is_message = _show(event, json)
+                if left is not None and is_message:
+                    left -= 1
+                    if not left:
+                        return
+        except BrokerwiseError as error:
+            raise hint_at_user(error) from error.__cause__
+
+
+def _show(event: "Event", json: bool) -> bool:
+    """Print an event; returns whether it was a message."""
+    from brokerwise.runtime.client.events import GapTold
+
+    if isinstance(event, GapTold):
+        if json:
+            print_json(
+                {
+                    "type": "gap",
+                    "topic": event.topic,
+                    "source": event.source,
+                    "missing": event.missing,
+                }
+            )
+        progress(gap_text(event))
+        return False
+    if json:
+        print_json(
+            {
+                "type": "message",
+                "topic": event.topic,
+                "source": event.source,
+                "epoch": event.epoch,
+                "seq": event.seq,
+                "data": event.data,
+                "at": event.at,
+            }
+        )
+    else:
+        shown = (event.topic, event.source, _readable(event.data))
+        print_result("  ".join(map(_one_line, shown)))
+    return True
+
+
+def _readable(data: Any) -> str:
+    """Texts as they are, everything else as JSON."""
+    import json
+
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")

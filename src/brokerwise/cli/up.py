@@ -1,0 +1,144 @@
+"""`brokerwise up`."""
+
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from brokerwise.cli.console import print_json, print_result
+from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
+from brokerwise.cli.options import Json
+from brokerwise.cli.up_request import UpRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from brokerwise.cli.up_text import FleetUp
+    from brokerwise.runtime.seed import Seed
+
+    Announce = Callable[[FleetUp], None]
+
+
+def up(
+    brokers: Annotated[
+        int | None, typer.Option(help="How many to start, without a plan (3).")
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option(help="Run this plan: its brokers, its placement.")
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(help="The plan's workload or network, if it is elsewhere now."),
+    ] = None,
+    placement: Annotated[
+        str | None,
+        typer.Option(
+            help="Where users go without a plan: nearest, round-robin or random "
+            "(round-robin)."
+        ),
+    ] = None,
+    state: State = DEFAULT_STATE,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A processing step, TOPIC=spin:5 or TOPIC=module:function; may be "
+            "repeated."
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="PEM file: speak TLS with it.")
+    ] = None,
+    private_key: Annotated[
+        Path | None, typer.Option(help="PEM file: the key of the certificate.")
+    ] = None,
+    authority: Annotated[
+        Path | None,
+        typer.Option(help="PEM file: what the certificate is checked against."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="The coordinator's; 0: any free one."),
+    ] = 0,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return when ready; the fleet goes on.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Start a fleet: a coordinator and brokers, on this machine.
+
+    Says when it is ready, starts again what dies, and runs until Ctrl-C (or
+    brokerwise down). With --plan it runs an approved plan of kind provision, fill or
+    overlay, after an audit.
+
+    \b
+    Examples:
+      brokerwise up --brokers 3
+      brokerwise up --plan out/provision --detach
+    """
+    began = time.perf_counter()
+    request = UpRequest(
+        state=state,
+        brokers=brokers,
+        plan=plan,
+        workload=workload,
+        placement=placement,
+        steps=tuple(step or ()),
+        certificate=certificate,
+        private_key=private_key,
+        authority=authority,
+        host=host,
+        port=port,
+    )
+    request.settings()  # its errors before anything takes time
+
+    def ready(fleet: "FleetUp") -> None:
+        if json:
+            print_json(fleet.as_json())
+        else:
+            print_result(fleet.text(detached=detach))
+
+    if detach:
+        from brokerwise.cli.detaching import start_detached
+
+        ready(start_detached(request, began))
+        return
+    _run(request, began, ready)
+
+
+def _run(request: UpRequest, began: float, ready: "Announce") -> None:
+    import asyncio
+
+    seed = request.seed()
+    count = len(seed.brokers)
+    progress(f"starting a coordinator and {count:,} broker{'s' * (count != 1)} ...")
+    if asyncio.run(_until_told(request, seed, began, ready)) == signal.SIGINT:
+        raise KeyboardInterrupt
+    progress("stopped; nothing is left running")
+
+
+async def _until_told(
+    request: UpRequest, seed: "Seed", began: float, ready: "Announce"
+) -> signal.Signals:
+    """Run the fleet until a signal comes, which is returned."""
+    import asyncio
+
+    from brokerwise.cli.signals import first_of, told_to_end
+    from brokerwise.cli.up_text import FleetUp
+    from brokerwise.runtime.fleet.supervisor import running_fleet
+
+    async def run() -> None:
+        async with running_fleet(
+            seed, state=request.state, settings=request.settings(), tell=progress
+        ) as fleet:
+            seconds = time.perf_counter() - began
+            ready(FleetUp(fleet.file, request.state, fleet.pids, seconds))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                progress("stopping ...")
+
+    with told_to_end() as told:
+        return cast(signal.Signals, await first_of(run(), told.get()))

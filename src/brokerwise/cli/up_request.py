@@ -1,0 +1,113 @@
+"""What `brokerwise up` was asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from brokerwise.model.errors import InputError
+
+if TYPE_CHECKING:
+    from brokerwise.runtime.fleet.settings import Settings
+    from brokerwise.runtime.seed import Seed
+
+DEFAULT_BROKERS = 3
+DEFAULT_PLACEMENT = "round-robin"
+
+
+@dataclass(frozen=True)
+class UpRequest:
+    """The options, as they were given; None: not given."""
+
+    state: Path
+    brokers: int | None = None
+    plan: str | None = None
+    workload: str | None = None
+    placement: str | None = None
+    steps: tuple[str, ...] = ()
+    certificate: Path | None = None
+    private_key: Path | None = None
+    authority: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 0
+
+    def seed(self) -> "Seed":
+        """Raises InputError for options that contradict each other, and for a plan
+        that cannot be run."""
+        steps = parse_steps(self.steps)
+        if self.plan is None:
+            return self._plain(steps)
+        if self.brokers is not None or self.placement is not None:
+            raise InputError(
+                "--plan says which brokers there are and who goes where",
+                hint="Leave out --brokers and --placement, or --plan.",
+            )
+        from brokerwise.runtime.seeding.plans import seed_of_plan
+        from brokerwise.storage.place import Place
+
+        workload = None if self.workload is None else Place(self.workload)
+        return seed_of_plan(Place(self.plan), workload, steps)
+
+    def _plain(self, steps: dict[str, str]) -> "Seed":
+        if self.workload is not None:
+            raise InputError("--workload is that of a plan: there is no --plan")
+        from brokerwise.runtime.seeding.plain import seed_of_count
+
+        brokers = DEFAULT_BROKERS if self.brokers is None else self.brokers
+        return seed_of_count(brokers, self.placement or DEFAULT_PLACEMENT, steps)
+
+    def settings(self) -> "Settings":
+        from brokerwise.runtime.fleet.settings import Settings, Tls
+        from brokerwise.runtime.tls import server_tls
+
+        if (self.certificate is None) != (self.private_key is None):
+            raise InputError("--certificate and --private-key belong together")
+        if self.authority is not None and self.certificate is None:
+            raise InputError("--authority checks a --certificate: there is none")
+        tls = Tls(*map(_pem, (self.certificate, self.private_key, self.authority)))
+        server_tls(tls.certificate, tls.private_key)  # whether they can be used
+        return Settings(host=self.host, port=self.port, tls=tls)
+
+    def arguments(self) -> list[str]:
+        """The same request as words of a command line."""
+        words = ["up", "--state", str(self.state), "--host", self.host]
+        words += ["--port", str(self.port)]
+        options = {
+            "--brokers": self.brokers,
+            "--plan": self.plan,
+            "--workload": self.workload,
+            "--placement": self.placement,
+            "--certificate": self.certificate,
+            "--private-key": self.private_key,
+            "--authority": self.authority,
+        }
+        for name, value in options.items():
+            words += [] if value is None else [name, str(value)]
+        for step in self.steps:
+            words += ["--step", step]
+        return words
+
+
+def parse_steps(given: Sequence[str]) -> dict[str, str]:
+    """TOPIC=STEP options; a topic's name may hold `=`, a step does not."""
+    steps: dict[str, str] = {}
+    for text in given:
+        topic, equals, step = text.rpartition("=")
+        if not (topic and equals and step):
+            raise InputError(
+                f"--step: found {text!r}, expected TOPIC=STEP",
+                hint="A step is spin:MILLISECONDS or module:function.",
+            )
+        if topic in steps:
+            raise InputError(f"--step: topic {topic!r} has two")
+        steps[topic] = step
+    return steps
+
+
+def _pem(path: Path | None) -> str:
+    """Absolute, for processes and commands that run elsewhere."""
+    if path is None:
+        return ""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    return str(path.resolve())

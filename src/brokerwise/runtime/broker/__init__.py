@@ -1,0 +1,1 @@
+"""A broker: sessions, topics, and the process that carries them."""

@@ -1,0 +1,239 @@
+"""What a broker and the coordinator say to each other: leases, joins, routes."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TypeVar
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.broker.hub import Hub
+from brokerwise.runtime.broker.passage import Passage
+from brokerwise.runtime.broker.peers import Peers
+from brokerwise.runtime.control import (
+    BrokerConfiguration,
+    BrokerRegistration,
+    Heartbeat,
+    HeartbeatAnswer,
+    JoinAnswer,
+    JoinRequest,
+    Route,
+)
+from brokerwise.runtime.limits import LEASE_SECONDS
+from brokerwise.runtime.wire.requests import RefusedError, ask
+
+T = TypeVar("T")
+
+JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
+LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # between attempts
+
+
+@dataclass(frozen=True)
+class RoutesAsked:
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RoutesKnown:
+    routes: tuple[Route, ...]
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Health:
+    """What a broker answers to GET /health. `renewed` is how many seconds ago the
+    coordinator answered it last."""
+
+    status: str
+    broker: str
+    epoch: int
+    renewed: float
+
+
+class Coordination:
+    """Keeps a broker's lease, and its routes in step with its sessions.
+
+    While the coordinator cannot be reached the broker goes on with what it has;
+    subscriptions to topics that it does not carry wait.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        registration: Callable[[], BrokerRegistration],
+        hub: Hub,
+        passage: Passage,
+        peers: Peers,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self.epoch = 0
+        self.renewed_at = 0.0
+        self._url = url
+        self._token = token
+        self._registration = registration
+        self._hub = hub
+        self._passage = passage
+        self._peers = peers
+        self._tls = tls
+        self._loop = asyncio.get_running_loop()
+        self._leaving: set[str] = set()
+        self._looking_up: set[str] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def register(self) -> BrokerConfiguration:
+        """Take a new epoch, trying until the coordinator answers."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                found = await self._ask(
+                    "/registerbroker", self._registration(), BrokerConfiguration
+                )
+            except RefusedError:
+                raise
+            except BrokerwiseError:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                continue
+            self.epoch = found.epoch
+            self.renewed_at = self._loop.time()
+            self._peers.learn(found.brokers)
+            self._passage.routes_changed(found.routes)
+            return found
+
+    async def renew(self, heartbeat: Heartbeat) -> bool:
+        """Report once; False if the coordinator has given this epoch up.
+
+        Without an answer the lease is as it was: see `is_cut_off`.
+        """
+        try:
+            answer = await self._ask("/heartbeat", heartbeat, HeartbeatAnswer)
+        except BrokerwiseError:
+            return True
+        if not answer.lost:
+            self.renewed_at = self._loop.time()
+            self._peers.learn(answer.brokers)
+        return not answer.lost
+
+    async def is_cut_off(self) -> bool:
+        """Whether we alone cannot renew: the lease has lapsed and another broker
+        still renews its own. If none does, the coordinator is down."""
+        if self._loop.time() - self.renewed_at < LEASE_SECONDS:
+            return False
+        asked = [self._renewed(url) for url in self._peers.addresses().values()]
+        return any([found < LEASE_SECONDS for found in await asyncio.gather(*asked)])
+
+    async def leave_fleet(self) -> None:
+        """Say that this broker ends, so that nobody waits for its lease to lapse."""
+        content = {"broker": self._passage.name, "epoch": self.epoch}
+        try:
+            await self._ask("/leaving", content, dict[str, object])
+        except BrokerwiseError:
+            return
+
+    def join(self) -> None:
+        """Ask for the topics that subscriptions wait for, very soon."""
+        self._start("routes", self._settle_routes)
+
+    def leave(self, topic: str) -> None:
+        """Leave a topic if nobody wants it here for a while."""
+        self._leaving.add(topic)
+        self._loop.call_later(LEAVE_PAUSE, self._start, "routes", self._settle_routes)
+
+    def look_up(self, topic: str) -> None:
+        self._looking_up.add(topic)
+        self._start("look-ups", self._look_up)
+
+    async def knows(self, topic: str) -> bool:
+        """Whether there is such a topic; its route is known then."""
+        if self._passage.overlay is not None:
+            return self._passage.overlay.knows(topic)
+        if self._passage.has_route(topic):
+            return True
+        found = await self._ask("/routes", RoutesAsked((topic,)), RoutesKnown)
+        self._learn_routes(found)
+        return bool(found.routes)
+
+    async def close(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(
+        self, name: str, work: Callable[[], Coroutine[None, None, None]]
+    ) -> None:
+        running = self._tasks.get(name)
+        if running is None or running.done():
+            self._tasks[name] = self._loop.create_task(work())
+
+    async def _settle_routes(self) -> None:
+        """Joins and leaves go one request after the other: the answers come in the
+        order of the changes."""
+        pause = FIRST_PAUSE
+        await asyncio.sleep(JOIN_PAUSE)
+        while self._hub.is_waiting() or self._leaving:
+            leaving, self._leaving = self._leaving, set()
+            request = JoinRequest(
+                self._passage.name,
+                self.epoch,
+                self._hub.wanted(),
+                self._hub.unwanted(leaving),
+            )
+            if not request.topics and not request.leave:
+                continue
+            try:
+                answer = await self._ask("/join", request, JoinAnswer)
+            except BrokerwiseError:
+                self._leaving |= leaving
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                continue
+            if request.epoch == self.epoch:
+                self._take(answer)
+
+    def _take(self, answer: JoinAnswer) -> None:
+        for route in answer.routes:
+            self._peers.learn(route.brokers)
+        self._hub.joined(answer)
+        self._passage.routes_changed(answer.routes)
+
+    async def _look_up(self) -> None:
+        pause = FIRST_PAUSE
+        while self._looking_up:
+            topics = tuple(sorted(self._looking_up))
+            try:
+                found = await self._ask("/routes", RoutesAsked(topics), RoutesKnown)
+            except BrokerwiseError:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                continue
+            self._looking_up -= set(topics)
+            self._learn_routes(found)
+
+    def _learn_routes(self, found: RoutesKnown) -> None:
+        for route in found.routes:
+            self._peers.learn(route.brokers)
+            self._passage.routed(route.topic, route)
+        for topic in found.unknown:
+            self._passage.routed(topic, None)
+
+    async def _renewed(self, url: str) -> float:
+        try:
+            health = await ask(
+                f"{_http(url)}/health", None, Health, method="GET", ssl=self._tls
+            )
+        except BrokerwiseError:
+            return float("inf")
+        return health.renewed
+
+    async def _ask(self, path: str, content: object, kind: type[T]) -> T:
+        return await ask(
+            f"{self._url}{path}", content, kind, token=self._token, ssl=self._tls
+        )
+
+
+def _http(url: str) -> str:
+    """The address of a broker's pages: the same port as its sessions."""
+    return "http" + url.removeprefix("ws")

@@ -1,0 +1,223 @@
+"""The sessions of a broker: what they ask for, and what they are told. No I/O."""
+
+from collections.abc import Iterable
+
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.broker.moving import Moves
+from brokerwise.runtime.broker.outside import Outside
+from brokerwise.runtime.broker.passage import Passage
+from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.subscribing import Pending, PendingSubscriptions
+from brokerwise.runtime.broker.topic import Item, Topic
+from brokerwise.runtime.control import CursorRow, JoinAnswer, MoveAnswer
+from brokerwise.runtime.frames import (
+    Accept,
+    Ack,
+    CloseCode,
+    Decline,
+    Forward,
+    FrameError,
+    FromClient,
+    Logout,
+    Moved,
+    Problem,
+    Publish,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+    Unsubscribed,
+)
+from brokerwise.runtime.sequencer import Released
+
+
+class Hub:
+    """Answers the frames of sessions. Everything happens in synchronous calls."""
+
+    def __init__(self, passage: Passage, outside: Outside) -> None:
+        self.users: dict[str, Session] = {}
+        self.moves = Moves()
+        self._passage = passage
+        self._outside = outside
+        self._pending = PendingSubscriptions()
+
+    def handle(self, session: Session, frame: FromClient, now: float) -> None:
+        """One frame of a session that has logged in. Raises FrameError for one that
+        has no place there."""
+        match frame:
+            case Publish():
+                session.published += 1
+                self._passage.publish(session, frame, session.source)
+            case Forward() if session.is_peer:
+                session.published += 1
+                self._passage.take_forwarded(frame)
+            case Ack():
+                self._acknowledge(session, frame, now)
+            case Subscribe() if not session.is_peer:
+                self._subscribe(session, frame)
+            case Unsubscribe():
+                self._unsubscribe(session, frame)
+            case Accept(move):
+                self._answer_move(session, move, MoveAnswer("accepted"))
+            case Decline(move, reason):
+                self._answer_move(session, move, MoveAnswer("declined", reason))
+            case Moved(move):
+                self._answer_move(session, move, MoveAnswer("moved"))
+            case Logout():
+                session.close(1000, "goodbye")
+            case _:
+                raise FrameError(f"found {type(frame).__name__.lower()} after a login")
+
+    def close(self, session: Session) -> None:
+        """A session has ended. Doing it again does nothing."""
+        self._pending.forget(session)
+        self.moves.forget(session)
+        if self.users.get(session.user) is session:
+            del self.users[session.user]
+        self._drop(session, tuple(session.topics))
+
+    def _acknowledge(self, session: Session, frame: Ack, now: float) -> None:
+        if frame.count > session.sent:
+            raise FrameError(
+                f"ack: found count {frame.count}, expected at most {session.sent}, "
+                "the messages sent"
+            )
+        if frame.count > session.acknowledged:
+            session.acknowledged = frame.count
+            session.acknowledged_at = now
+        for name, source, epoch, seq in frame.cursors:
+            # Of what it never got a client could name without end.
+            if (
+                name in session.topics
+                and source in self._passage.topics[name].positions
+            ):
+                session.cursors[name, source] = (epoch, seq)
+
+    # Subscriptions
+
+    def _subscribe(self, session: Session, frame: Subscribe) -> None:
+        try:
+            topics = self._topics_of(frame)
+        except InputError as error:
+            session.tell(Problem("wrong_range", error.message, frame.id))
+            return
+        self._replace(session)
+        missing = {name for name in topics if not self._passage.serves(name)}
+        pending = Pending(session, frame.id, topics, missing)
+        overlay = self._passage.overlay
+        if overlay is not None:
+            pending.unknown += [n for n in topics if not overlay.knows(n)]
+            missing.clear()
+        if missing:
+            self._pending.add(pending)
+            self._outside.join()
+        else:
+            self._confirm(pending)
+
+    def _topics_of(self, frame: Subscribe) -> tuple[str, ...]:
+        topics = dict.fromkeys(frame.topics)
+        if frame.ranges:
+            if self._passage.overlay is None:
+                raise InputError("ranges: found some, but this fleet runs no overlay")
+            topics |= dict.fromkeys(self._passage.overlay.topics_of(frame.ranges))
+        return tuple(topics)
+
+    def _replace(self, session: Session) -> None:
+        """A user has one session here: the connection that subscribed last."""
+        before = self.users.get(session.user)
+        if before is not None and before is not session:
+            self.close(before)
+            before.close(CloseCode.REPLACED, "subscribed on another connection")
+        self.users[session.user] = session
+
+    def _confirm(self, pending: Pending) -> None:
+        session, unknown = pending.session, set(pending.unknown)
+        served = tuple(name for name in pending.topics if name not in unknown)
+        cursors: list[CursorRow] = []
+        for name in served:
+            topic = self._passage.topic(name)
+            topic.carried = True
+            topic.add(session)
+            cursors += topic.delivered_cursors()
+        session.topics.update(served)
+        if unknown:
+            session.tell(_no_such_topics(pending))
+        session.tell(Subscribed(pending.id, served, tuple(cursors)))
+
+    def _unsubscribe(self, session: Session, frame: Unsubscribe) -> None:
+        left = tuple(name for name in frame.topics if name in session.topics)
+        others = tuple(name for name in frame.topics if name not in session.topics)
+        self._pending.forget(session, frame.topics)
+        self._drop(session, left)
+        if others:
+            text = f"{others[0]!r} was not subscribed to"
+            session.tell(Problem("not_subscribed", text, frame.id, others))
+        session.tell(Unsubscribed(frame.id, left))
+
+    def _drop(self, session: Session, names: Iterable[str]) -> None:
+        for name in names:
+            session.topics.discard(name)
+            topic = self._passage.topics[name]
+            topic.remove(session)
+            if not topic.sessions and self._passage.overlay is None:
+                self._outside.leave(name)
+
+    # Topics that the broker joins and leaves
+
+    def is_waiting(self) -> bool:
+        """Whether a subscription waits for the coordinator."""
+        return bool(self._pending.topics())
+
+    def wanted(self) -> tuple[str, ...]:
+        """The topics to ask the coordinator for: subscriptions wait for them."""
+        names = tuple(sorted(self._pending.topics()))
+        for name in names:
+            self._passage.begin_joining(name)
+        return names
+
+    def unwanted(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Of some topics, those that nobody has or waits for here. Until the
+        coordinator has said whether we may leave them, whoever subscribes waits."""
+        reserved = self._pending.reserved()
+        found = []
+        for name in sorted(names):
+            if self._passage.serves(name) and name not in reserved:
+                topic = self._passage.topics[name]
+                if not topic.sessions:
+                    topic.carried = False
+                    found.append(name)
+        return tuple(found)
+
+    def joined(self, answer: JoinAnswer) -> None:
+        """The coordinator's answer: confirm the subscriptions that waited for it,
+        then hand on what has come meanwhile."""
+        before: dict[str, list[tuple[str, int, int]]] = {}
+        for name, source, epoch, seq in answer.cursors:
+            before.setdefault(name, []).append((source, epoch, seq))
+        begun: list[tuple[Topic, Released[Item]]] = []
+        for route in answer.routes:
+            topic = self._passage.topic(route.topic)
+            topic.route.update(route)
+            if topic.joining and self._passage.name in topic.route.members():
+                cursors = before.get(route.topic, [])
+                begun.append((topic, self._passage.begin(topic, cursors)))
+        for name in answer.unknown:
+            self._passage.topics.pop(name, None)
+        names = [topic.name for topic, _ in begun]
+        for pending in self._pending.resolve(names, answer.unknown):
+            self._confirm(pending)
+        for topic, released in begun:
+            self._passage.hand_on(topic, released)
+            if not topic.sessions:
+                self._outside.leave(topic.name)
+
+    # Moves
+
+    def _answer_move(self, session: Session, move: int, answer: MoveAnswer) -> None:
+        if not self.moves.answer(session, move, answer):
+            session.tell(Problem("unknown_move", f"nobody asked for move {move}"))
+
+
+def _no_such_topics(pending: Pending) -> Problem:
+    first, others = pending.unknown[0], len(pending.unknown) - 1
+    text = f"there is no topic {first!r}" + (f", nor {others} others" if others else "")
+    return Problem("unknown_topic", text, pending.id, tuple(pending.unknown))

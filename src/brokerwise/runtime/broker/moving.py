@@ -1,0 +1,78 @@
+"""The moves of sessions away from this broker: what was asked, what was answered."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.control import MoveAnswer, MoveOrder
+from brokerwise.runtime.frames import Connect, RequestToMove
+
+REMEMBERED = 10_000
+ABSENT = MoveAnswer("absent")
+
+Answered = Callable[[MoveAnswer], None]
+
+
+class Moves:
+    """Passes the steps of a move to its client, and the client's word back.
+
+    Each step of a move is asked of the client once, however often the coordinator
+    orders it, and has one answer, which is remembered: so a coordinator that starts
+    again resumes where it was, and nothing is done twice.
+    """
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[tuple[int, str], MoveAnswer] = OrderedDict()
+        self._waiting: dict[tuple[int, str], list[Answered]] = {}
+        self._moving: dict[int, Session] = {}
+
+    def order(
+        self, order: MoveOrder, session: Session | None, answered: Answered
+    ) -> None:
+        """Carry out a step; `answered` is called with its answer, now or later."""
+        key = (order.move, order.step)
+        known = self._answers.get(key)
+        if known is not None:
+            answered(known)
+        elif session is None:
+            answered(ABSENT)
+        elif key in self._waiting:
+            self._waiting[key].append(answered)
+        else:
+            self._waiting[key] = [answered]
+            self._moving[order.move] = session
+            kind = Connect if order.step == "connect" else RequestToMove
+            session.tell(kind(order.move, order.to.broker, order.to.url))
+
+    def answer(self, session: Session, move: int, answer: MoveAnswer) -> bool:
+        """What a client says about a step; False if nobody has asked it."""
+        step = "connect" if answer.answer == "moved" else "request_to_move"
+        key = (move, step)
+        if self._moving.get(move) is not session or key not in self._waiting:
+            return False
+        if step == "connect" or answer.answer == "declined":
+            del self._moving[move]
+        self._finish(key, answer)
+        return True
+
+    def forget(self, session: Session) -> None:
+        """A client has gone in the middle of a move: it will ask where to go."""
+        for move in [m for m, s in self._moving.items() if s is session]:
+            del self._moving[move]
+            for step in ("request_to_move", "connect"):
+                for answered in self._waiting.pop((move, step), ()):
+                    answered(ABSENT)
+
+    def give_up(self, order: MoveOrder, reason: str) -> None:
+        """Nobody answered in time: the session stays. A later word is not heard."""
+        key = (order.move, order.step)
+        if key in self._waiting:
+            self._moving.pop(order.move, None)
+            self._finish(key, MoveAnswer("timeout", reason))
+
+    def _finish(self, key: tuple[int, str], answer: MoveAnswer) -> None:
+        self._answers[key] = answer
+        while len(self._answers) > REMEMBERED:
+            self._answers.popitem(last=False)
+        for answered in self._waiting.pop(key, ()):
+            answered(answer)

@@ -1,0 +1,26 @@
+"""What the core of a broker asks of the shell around it."""
+
+from typing import Protocol
+
+from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.frames import Forward
+
+
+class Outside(Protocol):
+    """None of these is waited for."""
+
+    def forward(self, broker: str, frame: Forward) -> None:
+        """Send a message to another broker, after those before it."""
+
+    def join(self) -> None:
+        """Ask the coordinator for the topics in `Hub.wanted`, soon."""
+
+    def look_up(self, topic: str) -> None:
+        """Ask the coordinator for a route, and call `Passage.routed` with it."""
+
+    def leave(self, topic: str) -> None:
+        """Nobody wants a topic here any more: tell the coordinator if it lasts."""
+
+    def process(self, topic: str, item: Item) -> bool:
+        """Put a message through the topic's step and call `Passage.fan_out` with
+        what comes out; False if the topic has no step."""

@@ -1,0 +1,144 @@
+"""What a broker answers over plain HTTP, on the port of its sessions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from brokerwise.runtime.broker.admission import may_publish_as
+from brokerwise.runtime.control import (
+    MoveAnswer,
+    MoveOrder,
+    RouteChange,
+    RouteChangeAnswer,
+)
+from brokerwise.runtime.frames import Publish
+from brokerwise.runtime.naming import refusal
+from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
+
+T = TypeVar("T")
+
+
+class Posted(Publish, frozen=True, tag="publish"):
+    """A message published over HTTP: here it names its source itself."""
+
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class StopOrder:
+    restart: bool = False
+
+
+class Actions(Protocol):
+    """What the pages show and do. All but `publish` and `health` is for the
+    coordinator, for other brokers, and for whoever watches the fleet."""
+
+    def health(self) -> Mapping[str, Any]: ...
+
+    def load(self) -> Mapping[str, Any]: ...
+
+    def sessions(self) -> Mapping[str, Any]: ...
+
+    def metrics(self) -> str: ...
+
+    async def publish(self, posted: Posted) -> bool: ...
+
+    def change_routes(self, change: RouteChange) -> RouteChangeAnswer: ...
+
+    async def move(self, order: MoveOrder) -> MoveAnswer: ...
+
+    def stop(self, order: StopOrder) -> None: ...
+
+
+class Pages:
+    """Routes a request to its action, for whoever may ask for it."""
+
+    def __init__(self, keys: Keys, actions: Actions) -> None:
+        self._keys = keys
+        self._actions = actions
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        """Never raises for what a request holds."""
+        path, method = request.path, request.method
+        wanted = _METHODS.get(path)
+        if wanted is None:
+            return _error(404, f"there is no page {path}")
+        if method != wanted:
+            return _error(405, f"found {method}, expected {wanted}")
+        if path == "/health":
+            return _json(self._actions.health())
+        holder = self._keys.holder(request.token())
+        if holder is None:
+            return _error(401, "wrong or missing token")
+        if path == "/publish":
+            if holder.role is not Role.USER:
+                return _error(403, "only users publish")
+            return await self._publish(holder.name, request.body)
+        if holder.role is not Role.BROKER:
+            return _error(403, "only brokers and the coordinator may ask for this")
+        try:
+            return await self._for_brokers(path, request.body)
+        except msgspec.DecodeError as error:
+            return _error(422, str(error))
+
+    async def _publish(self, user: str, body: bytes) -> HttpAnswer:
+        try:
+            posted = msgspec.json.decode(body, type=Posted)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            return _error(422, str(error))
+        source = posted.source or user
+        wrong = refusal(posted.topic) or refusal(source)
+        if wrong:
+            return _error(422, wrong)
+        if not may_publish_as(user, source):
+            return _error(403, f"found source {source!r}, expected {user!r}")
+        if not await self._actions.publish(
+            msgspec.structs.replace(posted, source=source)
+        ):
+            return _error(404, f"there is no topic {posted.topic!r}")
+        return _json({"accepted": True})
+
+    async def _for_brokers(self, path: str, body: bytes) -> HttpAnswer:
+        actions = self._actions
+        match path:
+            case "/load":
+                return _json(actions.load())
+            case "/sessions":
+                return _json(actions.sessions())
+            case "/metrics":
+                text = actions.metrics().encode()
+                return HttpAnswer(200, text, "text/plain; version=0.0.4; charset=utf-8")
+            case "/control/routes":
+                return _json(actions.change_routes(_read(body, RouteChange)))
+            case "/control/move":
+                return _json(await actions.move(_read(body, MoveOrder)))
+            case _:
+                actions.stop(_read(body, StopOrder))
+                return _json({})
+
+
+_METHODS = {
+    "/health": "GET",
+    "/load": "GET",
+    "/sessions": "GET",
+    "/metrics": "GET",
+    "/publish": "POST",
+    "/control/routes": "POST",
+    "/control/move": "POST",
+    "/control/stop": "POST",
+}
+
+
+def _read(body: bytes, kind: type[T]) -> T:
+    return msgspec.json.decode(body, type=kind)
+
+
+def _json(content: object) -> HttpAnswer:
+    return HttpAnswer(200, msgspec.json.encode(content))
+
+
+def _error(status: int, text: str) -> HttpAnswer:
+    return HttpAnswer(status, msgspec.json.encode({"error": text}))

@@ -1,0 +1,277 @@
+"""The way of a message through a broker: order, routes, fan-out. No I/O."""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from brokerwise.runtime.broker.outside import Outside
+from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.topic import Item, Topic
+from brokerwise.runtime.control import CursorRow, Route
+from brokerwise.runtime.frames import Forward, Problem, Publish, StaleRoute, encode
+from brokerwise.runtime.limits import HELD_MESSAGES, TRANSITION_SECONDS
+from brokerwise.runtime.sequencer import Released
+
+Clock = Callable[[], float]
+_Waiting = list[tuple[Session | None, Publish | Forward, str]]
+
+
+class Passage:
+    """The topics of a broker, and what happens to each message of theirs.
+
+    `links` counts the messages passed on to each other broker. `clock` gives seconds
+    that never go back.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        outside: Outside,
+        frame_text: Callable[[bytes], bytes],
+        clock: Clock,
+    ) -> None:
+        self.name = name
+        self.overlay: Overlay | None = None
+        self.topics: dict[str, Topic] = {}
+        self.links: dict[str, int] = {}
+        self.deliveries = 0
+        self._outside = outside
+        self._frame_text = frame_text
+        self._clock = clock
+        self._unrouted: dict[str, _Waiting] = {}
+        self._in_transition: dict[Topic, None] = {}
+
+    def topic(self, name: str) -> Topic:
+        found = self.topics.get(name)
+        if found is None:
+            found = self.topics[name] = Topic(name)
+        return found
+
+    def serves(self, name: str) -> bool:
+        """Whether whoever subscribes to a topic now misses nothing from now on."""
+        topic = self.topics.get(name)
+        return topic is not None and topic.carried and not topic.joining
+
+    def has_route(self, name: str) -> bool:
+        topic = self.topics.get(name)
+        return topic is not None and (topic.carried or topic.route.generation > 0)
+
+    # Messages come in
+
+    def publish(
+        self, session: Session | None, frame: Publish | Forward, source: str
+    ) -> None:
+        """A message from its source, over a session or over HTTP, or (without a
+        session) from a broker that its publisher should not have sent it to."""
+        if self.overlay is not None:
+            self._publish_content(session, frame, source, self.overlay)
+            return
+        if not self.has_route(frame.topic):
+            self._look_up(session, frame, source)
+            return
+        topic = self.topics[frame.topic]
+        item = self._item(frame, source)
+        if frame.generation < topic.route.generation:
+            self._redirect(session, topic, item, frame.generation)
+        if topic.carried:
+            self._offer(topic, item)
+
+    def take_forwarded(self, frame: Forward) -> None:
+        """A message from another broker, along an overlay's tree or by an old route,
+        which may be older than ours still."""
+        if frame.origin:
+            topic = self.topic(frame.topic)
+            self._offer(topic, self._item(frame, frame.source, frame.origin))
+        else:
+            self.publish(None, frame, frame.source)
+
+    def _publish_content(
+        self,
+        session: Session | None,
+        frame: Publish | Forward,
+        source: str,
+        overlay: Overlay,
+    ) -> None:
+        if overlay.knows(frame.topic):
+            item = self._item(frame, source, self.name)
+            self._offer(self.topic(frame.topic), item, session)
+        elif session is not None:
+            _refuse(session, frame)
+
+    def _item(self, frame: Publish | Forward, source: str, origin: str = "") -> Item:
+        return Item(
+            *(source, frame.epoch, frame.seq, frame.data, frame.at),
+            arrived=self._clock(),
+            origin=origin,
+        )
+
+    def _redirect(
+        self, session: Session | None, topic: Topic, item: Item, generation: int
+    ) -> None:
+        """The publisher's route is old: pass its message on to those that it does
+        not know, and tell it the new route, once."""
+        for broker in topic.route.missed_by(generation) - {self.name}:
+            self._forward(broker, topic, item)
+        newest = topic.route.generation
+        if session is not None and session.told.get(topic.name) != newest:
+            session.told[topic.name] = newest
+            addresses = tuple((a.broker, a.url) for a in topic.route.brokers)
+            session.tell(StaleRoute(topic.name, newest, addresses))
+
+    def _look_up(
+        self, session: Session | None, frame: Publish | Forward, source: str
+    ) -> None:
+        waiting = self._unrouted.get(frame.topic)
+        if waiting is None:
+            self._unrouted[frame.topic] = waiting = []
+            self._outside.look_up(frame.topic)
+        if len(waiting) < HELD_MESSAGES:
+            waiting.append((session, frame, source))
+
+    def routed(self, name: str, route: Route | None) -> None:
+        """The coordinator's answer to `look_up`; None: there is no such topic."""
+        waiting = self._unrouted.pop(name, [])
+        if route is not None:
+            topic = self.topic(name)
+            topic.route.update(route)
+            topic.carried |= self.name in topic.route.members()
+        for session, frame, source in waiting:
+            if route is not None:
+                self.publish(session, frame, source)
+            elif session is not None:
+                _refuse(session, frame)
+
+    # Messages go out
+
+    def _offer(self, topic: Topic, item: Item, sender: Session | None = None) -> None:
+        sequencer = topic.sequencer
+        released = sequencer.offer(item.source, item.epoch, item.seq, item)
+        self.hand_on(topic, released, sender)
+        if sequencer.held:
+            self._wait_for_stragglers(topic)
+
+    def _wait_for_stragglers(self, topic: Topic) -> None:
+        """Messages wait for one that may still come another way: not for ever."""
+        if topic.joining:
+            return
+        if topic.sequencer.waiting() > HELD_MESSAGES:
+            self._settle(topic)
+        elif topic.settles_at is None:
+            topic.settles_at = self._clock() + TRANSITION_SECONDS
+            self._in_transition[topic] = None
+
+    def hand_on(
+        self, topic: Topic, released: Released[Item], sender: Session | None = None
+    ) -> None:
+        """Messages whose turn it is: along the overlay, and to our own sessions, but
+        not to that of their sender."""
+        for item in released.messages:
+            topic.received += 1
+            if self.overlay is not None:
+                for broker in self.overlay.branches(item.origin, topic.name):
+                    self._forward(broker, topic, item)
+            if not self._outside.process(topic.name, item):
+                self.fan_out(topic, item, item.data, sender)
+
+    def fan_out(
+        self,
+        topic: Topic,
+        item: Item,
+        data: msgspec.Raw,
+        sender: Session | None = None,
+        *,
+        skipped: bool = False,
+    ) -> None:
+        """Write one message to all sessions of its topic: framed once, and the same
+        bytes for everyone. Of one that its step `skipped` they get the number only.
+        """
+        audience = topic.audience()
+        if sender is not None:
+            audience = tuple(s for s in audience if s.user != sender.user)
+        if audience:
+            framed = self._frame_text(encode(item.message(topic.name, data, skipped)))
+            for session in audience:
+                session.sent += 1
+                session.write(framed)
+            topic.delivered += len(audience)
+            self.deliveries += len(audience)
+        topic.positions[item.source] = (item.epoch, item.seq)
+        topic.latency.record(int((self._clock() - item.arrived) * 1e6))
+
+    def _forward(self, broker: str, topic: Topic, item: Item) -> None:
+        self.links[broker] = self.links.get(broker, 0) + 1
+        frame = item.forward(topic.name, topic.route.generation)
+        self._outside.forward(broker, frame)
+
+    # Routes change
+
+    def begin_joining(self, name: str) -> None:
+        """From now on what comes of a topic is held until it is known what came
+        before."""
+        topic = self.topic(name)
+        if not topic.joining:
+            topic.begin_joining()
+
+    def begin(
+        self, topic: Topic, cursors: list[tuple[str, int, int]]
+    ) -> Released[Item]:
+        """We carry a topic now, which others have seen up to these cursors; returns
+        what has come since and waits for nothing."""
+        topic.joining = False
+        released = topic.sequencer.begin_transition(cursors)
+        topic.positions = {s: (epoch, seq) for s, epoch, seq in cursors}
+        topic.settles_at = self._clock() + TRANSITION_SECONDS
+        self._in_transition[topic] = None
+        return released
+
+    def routes_changed(self, routes: Iterable[Route]) -> tuple[CursorRow, ...]:
+        """Take new routes; returns what was taken in of their topics so far. From
+        now on whatever comes by an older route is passed on."""
+        cursors: list[CursorRow] = []
+        for route in routes:
+            topic = self.topic(route.topic)
+            added = topic.route.update(route) - {self.name}
+            if topic.joining:
+                continue
+            if topic.carried:
+                cursors += topic.cursors()
+                self._forward_held(topic, added)
+            topic.carried = self.name in topic.route.members() or bool(topic.sessions)
+        return tuple(cursors)
+
+    def reset(self) -> None:
+        """Carry nothing any more: the routes that we were in hold no longer. What was
+        counted stays."""
+        self._in_transition.clear()
+        for topic in self.topics.values():
+            topic.forget()
+
+    def settle_late(self) -> None:
+        """End the transitions whose time is over: what is missing will not come."""
+        now = self._clock()
+        for topic in list(self._in_transition):
+            if topic.settles_at is not None and topic.settles_at <= now:
+                self._settle(topic)
+
+    def _forward_held(self, topic: Topic, brokers: Iterable[str]) -> None:
+        """What waits here for an earlier message came by the old route."""
+        for broker in brokers:
+            for waiting in topic.sequencer.held.values():
+                for position in sorted(waiting):
+                    self._forward(broker, topic, waiting[position])
+
+    def _settle(self, topic: Topic) -> None:
+        self._in_transition.pop(topic, None)
+        topic.settles_at = None
+        self.hand_on(topic, topic.sequencer.settle())
+
+
+def _refuse(session: Session, frame: Publish | Forward) -> None:
+    session.tell(
+        Problem(
+            "unknown_topic",
+            f"message {frame.seq} was not taken: there is no topic {frame.topic!r}",
+            topics=(frame.topic,),
+        )
+    )

@@ -1,0 +1,128 @@
+"""The other brokers: one connection to each that messages are passed on to."""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.control import Address
+from brokerwise.runtime.frames import Forward, Login, encode
+from brokerwise.runtime.wire.connecting import Dialled, connect
+
+QUEUED_BYTES = 64 << 20  # that wait for a broker that cannot be reached
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts
+
+
+class Peer:
+    """A line to another broker. Messages go out in order, or wait for the line; of
+    those that wait too many, the oldest are dropped, and counted."""
+
+    def __init__(self, login: Login, tls: ssl.SSLContext | None) -> None:
+        self.url = ""
+        self.dropped = 0
+        self._login = encode(login)
+        self._tls = tls
+        self._line: Dialled | None = None
+        self._ended = asyncio.Event()
+        self._queue: deque[bytes] = deque()
+        self._queued = 0
+        self._dialling: asyncio.Task[None] | None = None
+
+    def move_to(self, url: str) -> None:
+        """The broker is at this address now: it may have started again."""
+        if url != self.url:
+            self.url = url
+            if self._line is not None:
+                self._line.close()
+                self._line = None
+            self._dial()
+
+    def send(self, text: bytes) -> None:
+        if self._line is not None and self._line.is_open:
+            self._line.send(text)
+            return
+        self._queue.append(text)
+        self._queued += len(text)
+        while self._queued > QUEUED_BYTES:
+            self._queued -= len(self._queue.popleft())
+            self.dropped += 1
+        self._dial()
+
+    async def close(self) -> None:
+        """Hang up once everything sent has been read by the other end."""
+        if self._dialling is not None:
+            self._dialling.cancel()
+            await asyncio.gather(self._dialling, return_exceptions=True)
+        if self._line is not None:
+            self._line.close()
+            await self._ended.wait()
+
+    def _dial(self) -> None:
+        if self.url and (self._dialling is None or self._dialling.done()):
+            self._dialling = asyncio.get_running_loop().create_task(self._connect())
+
+    async def _connect(self) -> None:
+        pause = FIRST_PAUSE
+        while self._queue:
+            url = self.url
+            ended = asyncio.Event()
+            try:
+                line = await connect(
+                    f"{url}/session",
+                    on_text=_ignore,
+                    on_closed=partial(_note, ended),
+                    ssl=self._tls,
+                )
+            except BrokerwiseError:
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                continue
+            line.send(self._login)
+            while self._queue:
+                line.send(self._queue.popleft())
+            self._queued = 0
+            self._line, self._ended = line, ended
+
+
+class Peers:
+    """All other brokers that we know the address of, or have messages for."""
+
+    def __init__(self, name: str, token: str, tls: ssl.SSLContext | None) -> None:
+        self._name = name
+        self._login = Login(name, token)
+        self._tls = tls
+        self._peers: dict[str, Peer] = {}
+
+    def learn(self, addresses: Iterable[Address]) -> None:
+        for address in addresses:
+            if address.broker != self._name and address.url:
+                self._peer(address.broker).move_to(address.url)
+
+    def forward(self, broker: str, frame: Forward) -> None:
+        self._peer(broker).send(encode(frame))
+
+    def addresses(self) -> dict[str, str]:
+        return {name: peer.url for name, peer in self._peers.items() if peer.url}
+
+    def dropped(self) -> int:
+        return sum(peer.dropped for peer in self._peers.values())
+
+    async def close(self) -> None:
+        await asyncio.gather(*(peer.close() for peer in self._peers.values()))
+
+    def _peer(self, name: str) -> Peer:
+        found = self._peers.get(name)
+        if found is None:
+            found = self._peers[name] = Peer(self._login, self._tls)
+        return found
+
+
+def _ignore(text: bytes) -> None:
+    """What a peer tells us: its welcome, and that it has taken messages in."""
+
+
+def _note(ended: asyncio.Event, code: int, reason: str) -> None:
+    """The next message finds the line closed, and opens another."""
+    ended.set()

@@ -1,0 +1,314 @@
+"""A broker: one process, one event loop."""
+
+import asyncio
+import os
+import time
+from typing import Any
+
+from brokerwise.runtime.broker.connections import Connections
+from brokerwise.runtime.broker.coordination import Coordination
+from brokerwise.runtime.broker.hub import Hub
+from brokerwise.runtime.broker.measures import Measures, metrics_text
+from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
+from brokerwise.runtime.broker.passage import Passage
+from brokerwise.runtime.broker.peers import Peers
+from brokerwise.runtime.broker.steps import Steps
+from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.control import (
+    BrokerRegistration,
+    Heartbeat,
+    MoveAnswer,
+    MoveOrder,
+    RouteChange,
+    RouteChangeAnswer,
+)
+from brokerwise.runtime.frames import CloseCode, Forward, Welcome
+from brokerwise.runtime.launch import EXIT_RESTART, Launch
+from brokerwise.runtime.limits import (
+    ACK_EVERY,
+    ACK_SECONDS,
+    BEAT_SECONDS,
+    HEARTBEAT_SECONDS,
+    LEASE_SECONDS,
+    MAX_FRAME_BYTES,
+    MOVE_SECONDS,
+    PUBLISH_WINDOW,
+    SILENCE_SECONDS,
+    VERSION,
+)
+from brokerwise.runtime.tls import client_tls, server_tls
+from brokerwise.runtime.tokens import Role
+from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.wire.server import Connection, Server, frame_text, serve
+
+TICK_SECONDS = 0.25
+FAREWELL_SECONDS = 2.0  # for clients to hear that we leave
+
+
+class Broker:
+    """Puts the parts together, and does for the core what it asks of the outside."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._loop = asyncio.get_running_loop()
+        keys = launch.signing()
+        token = keys.token(Role.BROKER, launch.name)
+        tls = client_tls(launch.coordinator, launch.authority)
+        self._passage = Passage(launch.name, self, frame_text, time.perf_counter)
+        self._hub = Hub(self._passage, self)
+        self._measures = Measures(self._passage)
+        self._peers = Peers(launch.name, token, tls)
+        self._steps = Steps(self._passage)
+        self._connections = Connections(
+            self._hub, self._passage, keys, self._welcome, self._loop
+        )
+        self._coordination = Coordination(
+            launch.coordinator,
+            token,
+            self._registration,
+            self._hub,
+            self._passage,
+            self._peers,
+            tls,
+        )
+        self._pages = Pages(keys, self)
+        self._server: Server | None = None
+        self._scheme = "ws"
+        self._ticked_at = self._loop.time()
+        self._fencing: asyncio.Task[None] | None = None
+        self._exit_code = 0
+        self._stopping = asyncio.Event()
+
+    async def start(self) -> str:
+        """Listen, and register; returns the address once both are done."""
+        launch = self._launch
+        tls = server_tls(launch.certificate, launch.private_key)
+        self._scheme = "wss" if tls else "ws"
+        self._server = await serve(self, host=launch.host, port=launch.port, ssl=tls)
+        await self._register()
+        return self._url()
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """Serve until told to stop; then let everyone know, and return the exit
+        code."""
+        self._ticked_at = self._loop.time()
+        chores = [
+            asyncio.create_task(self._every(TICK_SECONDS, self._tick)),
+            asyncio.create_task(self._every(BEAT_SECONDS, self._beat)),
+            asyncio.create_task(self._keep_lease()),
+        ]
+        waits = [
+            asyncio.create_task(stop.wait()),
+            asyncio.create_task(self._stopping.wait()),
+        ]
+        await asyncio.wait([*chores, *waits], return_when=asyncio.FIRST_COMPLETED)
+        for task in [*chores, *waits]:
+            task.cancel()
+        ended = await asyncio.gather(*chores, *waits, return_exceptions=True)
+        await self._leave()
+        for result in ended:
+            if isinstance(result, Exception):
+                raise result
+        return self._exit_code
+
+    # What connections do (runtime.wire.server.Handler)
+
+    def opened(self, connection: Connection) -> None:
+        self._connections.opened(connection)
+
+    def received(self, connection: Connection, text: bytes) -> None:
+        if self._loop.time() - self._ticked_at > LEASE_SECONDS:
+            self._fence()  # we were frozen: what comes now is for another broker
+        self._connections.received(connection, text)
+
+    def closed(self, connection: Connection) -> None:
+        self._connections.closed(connection)
+
+    def overflowed(self, connection: Connection) -> None:
+        self._connections.overflowed(connection)
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        return await self._pages.answer(request)
+
+    # What the core asks for (broker.outside.Outside)
+
+    def forward(self, broker: str, frame: Forward) -> None:
+        self._peers.forward(broker, frame)
+
+    def join(self) -> None:
+        self._coordination.join()
+
+    def look_up(self, topic: str) -> None:
+        self._coordination.look_up(topic)
+
+    def leave(self, topic: str) -> None:
+        self._coordination.leave(topic)
+
+    def process(self, topic: str, item: Item) -> bool:
+        return self._steps.process(topic, item)
+
+    # What pages do (broker.pages.Actions)
+
+    def health(self) -> dict[str, Any]:
+        return {
+            "status": "leaving" if self._stopping.is_set() else "up",
+            "broker": self._launch.name,
+            "epoch": self._coordination.epoch,
+            "renewed": self._loop.time() - self._coordination.renewed_at,
+        }
+
+    def load(self) -> dict[str, Any]:
+        received, delivered = self._measures.totals()
+        now = self._loop.time()
+        found: dict[str, Any] = {
+            "broker": self._launch.name,
+            "epoch": self._coordination.epoch,
+            "sessions": len(self._connections.sessions),
+            "received": received,
+            "delivered": delivered,
+            "load_per_second": self._measures.load_per_second(now),
+            "topics": self._measures.by_topic(now),
+            "links": {n: {"forwarded": c} for n, c in self._passage.links.items()},
+            "dropped": self._peers.dropped(),
+            "steps": self._steps.counts(),
+        }
+        if self._passage.overlay is not None:
+            found["users"] = self._connections.users()
+        return found
+
+    def sessions(self) -> dict[str, Any]:
+        return {
+            user: {
+                "topics": sorted(session.topics),
+                "sent": session.sent,
+                "acknowledged": session.acknowledged,
+                "cursors": [[*key, *at] for key, at in session.cursors.items()],
+            }
+            for user, session in self._hub.users.items()
+        }
+
+    def metrics(self) -> str:
+        now, sessions = self._loop.time(), len(self._connections.sessions)
+        return metrics_text(self._measures, now, sessions, self._passage.links)
+
+    async def publish(self, posted: Posted) -> bool:
+        """False if there is no such topic."""
+        if not await self._coordination.knows(posted.topic):
+            return False
+        self._passage.publish(None, posted, posted.source)
+        return True
+
+    def change_routes(self, change: RouteChange) -> RouteChangeAnswer:
+        for route in change.routes:
+            self._peers.learn(route.brokers)
+        return RouteChangeAnswer(self._passage.routes_changed(change.routes))
+
+    async def move(self, order: MoveOrder) -> MoveAnswer:
+        answer: asyncio.Future[MoveAnswer] = self._loop.create_future()
+
+        def answered(found: MoveAnswer) -> None:
+            if not answer.done():
+                answer.set_result(found)
+
+        self._hub.moves.order(order, self._hub.users.get(order.user), answered)
+        await asyncio.wait([answer], timeout=MOVE_SECONDS)
+        self._hub.moves.give_up(order, f"no answer in {MOVE_SECONDS:g} s")
+        return await answer
+
+    def stop(self, order: StopOrder) -> None:
+        self._exit_code = EXIT_RESTART if order.restart else 0
+        self._stopping.set()
+
+    # Chores
+
+    async def _every(self, seconds: float, chore: Any) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            chore()
+
+    def _tick(self) -> None:
+        now = self._loop.time()
+        if now - self._ticked_at > LEASE_SECONDS:
+            self._fence()
+        self._connections.tick(now - self._ticked_at)
+        self._ticked_at = now
+        self._passage.settle_late()
+
+    def _beat(self) -> None:
+        self._connections.beat()
+        self._measures.look(self._loop.time())
+
+    async def _keep_lease(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            kept = await self._coordination.renew(self._heartbeat())
+            if not kept or await self._coordination.is_cut_off():
+                self._fence()
+            if self._fencing is not None:
+                await self._fencing
+
+    def _fence(self) -> None:
+        """Our lease is another's by now: hang up on everyone, and begin again."""
+        self._ticked_at = self._loop.time()
+        if self._fencing is None or self._fencing.done():
+            text = "the broker was cut off"
+            self._connections.hang_up_on_all(CloseCode.LEASE_LOST, text)
+            self._passage.reset()
+            self._fencing = self._loop.create_task(self._register())
+
+    async def _register(self) -> None:
+        found = await self._coordination.register()
+        if found.overlay is not None:
+            self._passage.overlay = Overlay(found.overlay)
+        await self._steps.start(found.steps)
+
+    async def _leave(self) -> None:
+        self._stopping.set()
+        if self._fencing is not None:
+            self._fencing.cancel()
+        await self._coordination.leave_fleet()
+        self._connections.hang_up_on_all(CloseCode.LEAVING, "the broker leaves")
+        until = self._loop.time() + FAREWELL_SECONDS
+        while self._connections.sessions and self._loop.time() < until:
+            await asyncio.sleep(0.01)
+        await self._peers.close()
+        await self._steps.close()
+        await self._coordination.close()
+        if self._server is not None:
+            await self._server.close()
+
+    # What others are told
+
+    def _url(self) -> str:
+        assert self._server is not None
+        return f"{self._scheme}://{self._launch.host}:{self._server.port}"
+
+    def _registration(self) -> BrokerRegistration:
+        return BrokerRegistration(self._launch.name, self._url(), os.getpid())
+
+    def _welcome(self) -> Welcome:
+        return Welcome(
+            broker=self._launch.name,
+            epoch=self._coordination.epoch,
+            version=VERSION,
+            beat_seconds=BEAT_SECONDS,
+            silence_seconds=SILENCE_SECONDS,
+            ack_every=ACK_EVERY,
+            ack_seconds=ACK_SECONDS,
+            publish_window=PUBLISH_WINDOW,
+            max_frame_bytes=MAX_FRAME_BYTES,
+        )
+
+    def _heartbeat(self) -> Heartbeat:
+        received, delivered = self._measures.totals()
+        topics = sum(topic.carried for topic in self._passage.topics.values())
+        return Heartbeat(
+            broker=self._launch.name,
+            epoch=self._coordination.epoch,
+            sessions=len(self._hub.users),
+            topics=topics,
+            received=received,
+            delivered=delivered,
+            load_per_second=self._measures.load_per_second(self._loop.time()),
+        )

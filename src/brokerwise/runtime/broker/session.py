@@ -1,0 +1,80 @@
+"""One connection of a user, or of another broker, to this broker."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from brokerwise.runtime.frames import Frame, encode
+from brokerwise.runtime.limits import PUBLISH_RATE
+from brokerwise.runtime.sequencer import Position
+
+
+class Line(Protocol):
+    """What a session needs of its connection."""
+
+    @property
+    def write(self) -> Callable[[bytes], None]:
+        """Send bytes that are framed already."""
+
+    def send(self, text: bytes) -> None:
+        """Frame a text and send it."""
+
+    def close(self, code: int, reason: str) -> None:
+        """Say why, and hang up once the other end has read it."""
+
+
+class Session:
+    """What a broker remembers of a connection that has logged in.
+
+    `sent` and `acknowledged` count messages; `published` those taken in, of which
+    the other end knows `confirmed`; `allowance` is how many more it may send this
+    second. `closing` is the code that it was hung up on with. `told` is the
+    generation of a topic's route that it was last told of.
+    """
+
+    __slots__ = (
+        "acknowledged",
+        "acknowledged_at",
+        "allowance",
+        "closing",
+        "confirmed",
+        "cursors",
+        "is_peer",
+        "line",
+        "published",
+        "sent",
+        "sent_at_beat",
+        "source",
+        "told",
+        "topics",
+        "user",
+        "write",
+    )
+
+    def __init__(
+        self, line: Line, user: str, source: str, now: float, *, is_peer: bool = False
+    ) -> None:
+        self.line = line
+        self.write = line.write
+        self.user = user
+        self.source = source
+        self.is_peer = is_peer
+        self.topics: set[str] = set()
+        self.sent = 0
+        self.sent_at_beat = 0
+        self.acknowledged = 0
+        self.acknowledged_at = now
+        self.published = 0
+        self.confirmed = 0
+        self.allowance = float(PUBLISH_RATE)
+        self.closing = 0
+        self.cursors: dict[tuple[str, str], Position] = {}
+        self.told: dict[str, int] = {}
+
+    def tell(self, frame: Frame) -> None:
+        self.line.send(encode(frame))
+
+    def close(self, code: int, reason: str) -> None:
+        """Hang up; what the other end has sent until it hears of it still comes."""
+        if not self.closing:
+            self.closing = code
+            self.line.close(code, reason)

@@ -1,0 +1,1 @@
+"""The client library: subscribe, publish, and follow routes and moves."""

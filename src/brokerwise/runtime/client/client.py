@@ -1,0 +1,189 @@
+"""The client of a fleet: subscribe, publish, and let it follow routes and moves."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from types import TracebackType
+from typing import Any, Self
+
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.client.content import PREFIX, Box, Point, topic_of, wrap
+from brokerwise.runtime.client.coordinator import Coordinator
+from brokerwise.runtime.client.core import Core
+from brokerwise.runtime.client.errors import ClientClosedError, WrongRangeError
+from brokerwise.runtime.client.events import Event, Notice
+from brokerwise.runtime.client.moving import AcceptsMoves
+from brokerwise.runtime.control import Axis
+from brokerwise.runtime.frames import Login
+from brokerwise.runtime.naming import refusal
+from brokerwise.runtime.tls import client_tls
+
+
+def _ignore(notice: Notice) -> None:
+    """The default of `on_notice`."""
+
+
+class Client:
+    """One user of a fleet. Everything is done on the event loop that it is opened on;
+    hundreds of clients fit on one.
+
+    Parameters
+    ----------
+    coordinator_url
+        http://host:port or https://host:port.
+    source
+        The name that its messages carry: the user, or the user, a slash and more. Of
+        several clients that publish as one user, each needs its own.
+    authority
+        A PEM file of authorities to trust, instead of the system's.
+    accepts_moves
+        Asked when a broker would like the session to move; an exception declines.
+    on_notice
+        Called when a session begins, moves, or is lost.
+    """
+
+    def __init__(
+        self,
+        coordinator_url: str,
+        user: str,
+        token: str,
+        source: str | None = None,
+        authority: str | None = None,
+        accepts_moves: AcceptsMoves = lambda request: True,
+        on_notice: Callable[[Notice], None] = _ignore,
+    ) -> None:
+        _check_names("user", (user,))
+        _check_names("source", (source,) if source else ())
+        self._tls = client_tls(coordinator_url, authority or "")
+        self._coordinator = Coordinator(coordinator_url, token, self._tls)
+        self._login = Login(user, token, source or "")
+        self._accepts_moves = accepts_moves
+        self._on_notice = on_notice
+        self._axes: tuple[Axis, ...] | None = None
+        self._core: Core | None = None
+
+    async def __aenter__(self) -> Self:
+        """Nothing is connected yet: that happens when it is needed."""
+        self._core = Core(
+            self._coordinator,
+            self._login,
+            self._tls,
+            self._accepts_moves,
+            self._on_notice,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Log out everywhere; what was published still goes out. Cancelling it hangs
+        up at once, and what was not sent yet is lost."""
+        if self._core is not None:
+            await self._core.close()
+
+    # Subscribing
+
+    async def subscribe(self, topics: Iterable[str]) -> None:
+        """Returns when all topics are served: every message from now on comes.
+
+        It keeps trying while no broker, or no coordinator, can be reached. Raises
+        UnknownTopicError for topics that there are none of, NotInPlanError for those
+        that a plan does not give this user; the others are served. Cancelling it
+        loses nothing: the topics stay wanted, and are served when that is possible.
+        """
+        names = list(dict.fromkeys(topics))
+        _check_names("topic", names)
+        await self._open.subscriber.subscribe(names)
+
+    async def subscribe_ranges(self, ranges: Box) -> None:
+        """On an overlay: all content in a box; several boxes add up. Bounds are part
+        of it, and an attribute left out is unbounded.
+
+        Raises WrongRangeError if it does not fit. Cancelling it loses nothing: the
+        box stays wanted.
+        """
+        _check_names("attribute", ranges)
+        core = self._open
+        core.following.unheard = self._login.source or self._login.user
+        await core.subscriber.subscribe_ranges(ranges)
+
+    async def unsubscribe(self, topics: Iterable[str]) -> None:
+        """Want topics no more; what has come already is still told. Does not wait, so
+        it cannot be cancelled."""
+        self._open.subscriber.unsubscribe(topics)
+
+    def events(self) -> AsyncIterator[Event]:
+        """Messages and gaps, in order; ends when the client is closed. Several who
+        iterate share them. While 10,000 wait, no more are read from the brokers.
+
+        Cancelling a wait for the next event loses none. Raises ReplacedError,
+        UnauthorizedError or ProtocolError when a broker has no more to do with us.
+        """
+        return self._open.inbox
+
+    # Publishing
+
+    async def publish(self, topic: str, data: Any) -> None:
+        """Send anything that JSON can say. Waits only for room: until brokers have
+        confirmed enough of the messages before, or can be reached again.
+
+        Raises UnknownTopicError, MessageTooLargeError. A call that is cancelled
+        before it returns may have been sent or not; nothing else is lost.
+        """
+        core = self._open
+        if topic.startswith(PREFIX) and await self._space():
+            await core.publisher.publish_at(await core.home(), topic, data)
+        else:
+            await core.publisher.publish(topic, data)
+
+    async def publish_content(self, content: Point, data: Any) -> None:
+        """On an overlay: send data to all who want content at this point.
+
+        Raises WrongRangeError if it is outside. Cancelling: as `publish`.
+        """
+        axes = await self._space()
+        if not axes:
+            raise WrongRangeError("this fleet runs no overlay: publish to a topic")
+        await self.publish(topic_of(axes, content), wrap(content, data))
+
+    async def prepare(self, topics: Iterable[str]) -> None:
+        """Learn the routes of many topics at once and connect to their brokers, so
+        that the first message of each need not. Cancelling it loses nothing."""
+        await self._open.publisher.prepare(topics)
+
+    async def flush(self) -> None:
+        """Returns when every broker has confirmed all that it was sent, or has gone
+        (`unconfirmed` counts what it had not). Cancelling it loses nothing."""
+        await self._open.publisher.flush()
+
+    @property
+    def unrouted(self) -> int:
+        """Messages that were dropped because nobody was to get them."""
+        return self._open.publisher.unrouted
+
+    @property
+    def unconfirmed(self) -> int:
+        """Messages that a broker had not confirmed when its connection ended."""
+        return self._open.publisher.unconfirmed
+
+    async def _space(self) -> tuple[Axis, ...]:
+        if self._axes is None:
+            self._axes = await self._coordinator.axes()
+        return self._axes
+
+    @property
+    def _open(self) -> Core:
+        if self._core is None:
+            raise ClientClosedError
+        return self._core
+
+
+def _check_names(what: str, names: Iterable[str]) -> None:
+    for name in names:
+        refused = refusal(name)
+        if refused:
+            raise InputError(f"{what}: {refused}")

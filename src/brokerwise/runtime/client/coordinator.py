@@ -1,0 +1,104 @@
+"""What a client asks of the coordinator."""
+
+import ssl
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from brokerwise.runtime.client.errors import UnauthorizedError
+from brokerwise.runtime.control import Axis, BrokerAnswer, Route
+from brokerwise.runtime.wire.errors import RefusedError
+from brokerwise.runtime.wire.requests import ask
+
+T = TypeVar("T")
+MOST_TOPICS = 2_000  # of one request: with the longest names it still fits
+
+
+@dataclass(frozen=True)
+class _User:
+    user: str
+
+
+@dataclass(frozen=True)
+class _Registered:
+    user: str
+    token: str
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    user: str
+    topics: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class _Topics:
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RoutesAnswer:
+    routes: tuple[Route, ...]
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Space:
+    axes: tuple[Axis, ...] = ()
+
+
+class Coordinator:
+    """The coordinator, as one user sees it. Cancelling a request loses nothing but
+    its answer. Raises UnreachableError and RefusedError, or UnauthorizedError."""
+
+    def __init__(self, url: str, token: str, tls: ssl.SSLContext | None) -> None:
+        self.url = url.rstrip("/")
+        self._token = token
+        self._tls = tls
+
+    async def request_broker(
+        self, user: str, topics: Sequence[str] | None
+    ) -> BrokerAnswer:
+        content = _Wanted(user, None if topics is None else tuple(topics))
+        return await self._ask("/requestbroker", content, BrokerAnswer)
+
+    async def routes(self, topics: Sequence[str]) -> RoutesAnswer:
+        routes: list[Route] = []
+        unknown: list[str] = []
+        for part in _parts(topics):
+            found = await self._ask("/routes", _Topics(part), RoutesAnswer)
+            routes += found.routes
+            unknown += found.unknown
+        return RoutesAnswer(tuple(routes), tuple(unknown))
+
+    async def axes(self) -> tuple[Axis, ...]:
+        """Those of the overlay that the fleet runs; none if it runs none."""
+        return (await self._ask("/subchannels", None, _Space, "GET")).axes
+
+    async def register_user(self, user: str) -> str:
+        """The user's token; only operators may ask."""
+        return (await self._ask("/registeruser", _User(user), _Registered)).token
+
+    async def _ask(
+        self, path: str, content: object, kind: type[T], method: str = "POST"
+    ) -> T:
+        try:
+            return await ask(
+                f"{self.url}{path}",
+                content,
+                kind,
+                method=method,
+                token=self._token,
+                ssl=self._tls,
+            )
+        except RefusedError as refused:
+            if refused.status in (401, 403):
+                raise UnauthorizedError(
+                    f"the coordinator refuses this token: {refused.text}"
+                ) from refused
+            raise
+
+
+def _parts(topics: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for start in range(0, len(topics), MOST_TOPICS):
+        yield tuple(topics[start : start + MOST_TOPICS])

@@ -1,0 +1,57 @@
+"""What waits for the application: a bounded queue of events."""
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.client.events import Event
+from brokerwise.runtime.client.waiting import Signal
+
+MOST_EVENTS = 10_000
+LOW_MARK = MOST_EVENTS // 2
+
+
+class Inbox(AsyncIterator[Event]):
+    """Hands events to whoever iterates, in order. `on_full` and `on_room` tell those
+    who fill it when to pause: what they were about to add still fits.
+
+    Cancelling a wait for the next event loses none.
+    """
+
+    def __init__(
+        self, on_full: Callable[[], None], on_room: Callable[[], None]
+    ) -> None:
+        self.is_full = False
+        self._events: deque[Event] = deque()
+        self._arrived = Signal()
+        self._on_full = on_full
+        self._on_room = on_room
+        self._failure: BrokerwiseError | None = None
+        self._closed = False
+
+    def add(self, events: Iterable[Event]) -> None:
+        self._events.extend(events)
+        self._arrived.notify()
+        if not self.is_full and len(self._events) >= MOST_EVENTS:
+            self.is_full = True
+            self._on_full()
+
+    def close(self, failure: BrokerwiseError | None = None) -> None:
+        """Nothing more comes; whoever iterates gets the rest, then the failure."""
+        if not self._closed:
+            self._closed, self._failure = True, failure
+            self._arrived.notify()
+
+    async def __anext__(self) -> Event:
+        events = self._events
+        while not events:
+            if self._failure is not None:
+                raise self._failure
+            if self._closed:
+                raise StopAsyncIteration
+            await self._arrived.wait()
+        event = events.popleft()
+        if self.is_full and len(events) <= LOW_MARK:
+            self.is_full = False
+            self._on_room()
+        return event

@@ -1,0 +1,223 @@
+"""How a client's messages get to all brokers of a route."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from brokerwise.runtime.client.errors import (
+    LinkLostError,
+    MessageTooLargeError,
+    UnknownTopicError,
+)
+from brokerwise.runtime.client.link import Link
+from brokerwise.runtime.client.routes import Choice, Routes
+from brokerwise.runtime.client.setting import Setting
+from brokerwise.runtime.client.waiting import Backoff, Signal
+from brokerwise.runtime.control import Address, Route
+from brokerwise.runtime.frames import Publish, StaleRoute, encode
+from brokerwise.runtime.limits import MAX_FRAME_BYTES
+from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+
+ASK_AGAIN_SECONDS = 1.0  # after nobody wanted a topic
+BUFFERED_BYTES = 1 << 20  # that wait to be sent, then a publisher waits
+
+_Targets = tuple[tuple[Link, ...], int]  # where to send, under which generation
+
+
+class Publisher:
+    """Sends each message to every broker of its topic's route.
+
+    `unrouted` counts messages that nobody was to get, `unconfirmed` those that a
+    broker had not confirmed when its connection ended.
+    """
+
+    def __init__(self, setting: Setting, clock: Callable[[], float]) -> None:
+        self.unrouted = 0
+        self.unconfirmed = 0
+        self._setting = setting
+        self._clock = clock
+        self._epoch = int(time.time() * 1000)
+        self._last: dict[str, int] = {}
+        self._routes = Routes()
+        self._targets: dict[str, _Targets] = {}
+        self._asked_at: dict[str, float] = {}
+        self._mending: asyncio.Task[None] | None = None
+        self._progressed = Signal()
+
+    # What the application asks for
+
+    async def publish(self, topic: str, data: Any) -> None:
+        content = msgspec.Raw(msgspec.json.encode(data))
+        targets = await self._room(topic)
+        if targets is None:
+            self.unrouted += 1
+            return
+        self._send(topic, content, targets)
+        for link in targets[0]:
+            if link.buffered() > BUFFERED_BYTES:
+                await link.drained()
+
+    async def publish_at(self, link: Link, topic: str, data: Any) -> None:
+        """Send to one broker, which knows where it goes on."""
+        content = msgspec.Raw(msgspec.json.encode(data))
+        while link.is_open and not link.has_room:
+            self._setting.check()
+            await self._progressed.wait()
+        self._send(topic, content, ((link,), 0))
+
+    async def prepare(self, topics: Iterable[str]) -> None:
+        unknown = [t for t in dict.fromkeys(topics) if not self._routes.knows(t)]
+        if unknown:
+            await self._learn(unknown)
+        while self._routes.lacking(self._setting.links.is_usable):
+            self._mend()
+            self._setting.check()
+            await self._progressed.wait()
+
+    async def flush(self) -> None:
+        while any(link.sent > link.confirmed for link in self._setting.links):
+            self._setting.check()
+            await self._progressed.wait()
+
+    # What brokers say
+
+    def confirmed(self, link: Link, count: int) -> None:
+        link.confirmed = max(link.confirmed, count)
+        self._progressed.notify()
+
+    def stale(self, frame: StaleRoute) -> None:
+        brokers = tuple(Address(broker, url) for broker, url in frame.brokers)
+        if self._routes.learn(Route(frame.topic, frame.generation, brokers)):
+            self._targets.pop(frame.topic, None)
+            self._mend()
+
+    def closed(self, link: Link) -> None:
+        self.unconfirmed += link.sent - link.confirmed
+        self.links_changed()
+
+    def links_changed(self) -> None:
+        """Connections or routes are not as they were."""
+        self._targets.clear()
+        self._mend()
+        self._progressed.notify()
+
+    def failed(self) -> None:
+        self._progressed.notify()
+
+    def needed(self) -> set[str]:
+        """The brokers that routes have."""
+        return self._routes.needed()
+
+    # Where messages go
+
+    async def _room(self, topic: str) -> _Targets | None:
+        """Where to send a message now, once there is room; None: nowhere."""
+        while True:
+            self._setting.check()
+            targets = self._targets.get(topic) or self._choose(topic)
+            if targets is not None and all(link.has_room for link in targets[0]):
+                return targets
+            if targets is not None:
+                await self._progressed.wait()
+            elif not self._routes.knows(topic):
+                await self._learn((topic,))
+            elif self._choice(topic).is_routed:
+                self._mend()
+                await self._progressed.wait()
+            elif self._may_ask_again(topic):
+                await self._learn((topic,))
+            else:
+                return None
+
+    def _choice(self, topic: str) -> Choice:
+        return self._routes.choose(topic, self._setting.links.is_usable)
+
+    def _choose(self, topic: str) -> _Targets | None:
+        if not self._routes.knows(topic):
+            return None
+        choice = self._choice(topic)
+        found = [self._setting.links.usable(url) for url in choice.urls]
+        links = tuple(link for link in found if link is not None)
+        if not links:
+            return None
+        self._targets[topic] = targets = (links, choice.generation)
+        return targets
+
+    def _send(self, topic: str, content: msgspec.Raw, targets: _Targets) -> None:
+        """In one go: the order of numbers is the order on every connection."""
+        links, generation = targets
+        seq = self._last.get(topic, 0) + 1
+        now = self._clock() * 1000
+        text = encode(Publish(topic, self._epoch, seq, content, generation, now))
+        if len(text) > MAX_FRAME_BYTES:
+            raise MessageTooLargeError(topic, len(text), MAX_FRAME_BYTES)
+        self._last[topic] = seq
+        for link in links:
+            link.sent += 1
+            link.send_text(text)
+
+    # How routes are learned
+
+    def _may_ask_again(self, topic: str) -> bool:
+        asked_at = self._asked_at.get(topic)
+        return asked_at is None or self._clock() - asked_at >= ASK_AGAIN_SECONDS
+
+    async def _learn(self, topics: Iterable[str]) -> None:
+        """Ask the coordinator, until it answers. Raises UnknownTopicError."""
+        names = list(topics)
+        backoff = Backoff()
+        while True:
+            self._setting.check()
+            try:
+                unknown = await self._ask(names)
+                break
+            except (UnreachableError, RefusedError) as error:
+                if isinstance(error, RefusedError) and error.status < 500:
+                    raise
+            await asyncio.sleep(backoff.pause())
+        if unknown:
+            raise UnknownTopicError(unknown)
+
+    async def _ask(self, topics: list[str]) -> tuple[str, ...]:
+        answer = await self._setting.coordinator.routes(topics)
+        for topic in topics:
+            self._asked_at[topic] = self._clock()
+        learned = [self._routes.learn(route) for route in answer.routes]
+        if any(learned):
+            self.links_changed()
+        return answer.unknown
+
+    def _mend(self) -> None:
+        """Connect to the brokers of new routes; ask again about those that are gone."""
+        self._progressed.notify()
+        idle = self._mending is None or self._mending.done()
+        if idle and self._routes and not self._setting.failure:
+            self._mending = self._setting.start(self._mend_routes())
+
+    async def _mend_routes(self) -> None:
+        links, backoff = self._setting.links, Backoff()
+        loop = asyncio.get_running_loop()
+        while lacking := self._routes.lacking(links.is_usable):
+            for address in lacking.values():
+                if not links.is_dialling(address.url):
+                    self._setting.start(self._reach(address))
+            until = loop.time() + backoff.pause()
+            while lacking and loop.time() < until:
+                await self._progressed.wait(until - loop.time())
+                lacking = self._routes.lacking(links.is_usable)
+            if lacking:
+                await self._ask_about(lacking)
+
+    async def _reach(self, address: Address) -> None:
+        gone = (UnreachableError, RefusedError, LinkLostError)
+        with suppress(*gone):  # so its route is asked for again
+            await self._setting.links.reach(address)
+            self.links_changed()
+
+    async def _ask_about(self, urls: Iterable[str]) -> None:
+        with suppress(UnreachableError, RefusedError):  # the brokers left go on
+            await self._ask(self._routes.topics_at(urls))

@@ -1,0 +1,359 @@
+"""The sessions of a client: who serves its topics, and what to do when nobody does."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.client.acknowledging import Acknowledging
+from brokerwise.runtime.client.asking import subscriptions
+from brokerwise.runtime.client.content import Box, wanted
+from brokerwise.runtime.client.errors import (
+    LinkLostError,
+    NotInPlanError,
+    UnknownTopicError,
+    WrongRangeError,
+    final_error,
+)
+from brokerwise.runtime.client.events import (
+    Connected,
+    Disconnected,
+    Event,
+    Received,
+    Retrying,
+)
+from brokerwise.runtime.client.following import Following
+from brokerwise.runtime.client.inbox import Inbox
+from brokerwise.runtime.client.link import Link
+from brokerwise.runtime.client.pulse import Pulse
+from brokerwise.runtime.client.setting import Setting
+from brokerwise.runtime.client.waiting import Backoff, Signal
+from brokerwise.runtime.control import Address, SessionPlace
+from brokerwise.runtime.frames import Problem, Subscribe, Subscribed, Unsubscribe
+from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+
+ANSWER_SECONDS = 5.0  # that a broker may take over a subscription
+
+
+@dataclass(eq=False)
+class _Ranges:
+    """A box that was asked for, and who serves it."""
+
+    box: Box
+    link: Link | None = None
+    refusal: BrokerwiseError | None = None
+
+    @property
+    def is_lacking(self) -> bool:
+        served = self.link is not None and self.link.is_open and not self.link.is_silent
+        return not served and self.refusal is None
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A subscription that a broker has not answered yet."""
+
+    link: Link
+    topics: set[str]
+    ranges: _Ranges | None = None
+    is_quiet: bool = False
+
+
+class Subscriber:
+    """Keeps every topic that the application wants served by a broker.
+
+    Nothing runs while all are. When some are not, one task asks the coordinator where
+    to go, and goes there, until all are again.
+    """
+
+    def __init__(
+        self, setting: Setting, inbox: Inbox, following: Following, pulse: Pulse
+    ) -> None:
+        self.following = following
+        self.moving: set[Link] = set()
+        self.progressed = Signal()
+        self._setting = setting
+        self._inbox = inbox
+        self._acknowledging = Acknowledging(following, pulse)
+        self._wanted: dict[str, None] = {}
+        self._ranges: list[_Ranges] = []
+        self._refused: dict[str, BrokerwiseError] = {}
+        self._asked: dict[int, _Asked] = {}
+        self._last_id = 0
+        self._served: dict[Link, set[str]] = {}
+        self._home: SessionPlace | None = None
+        self._repairing: asyncio.Task[None] | None = None
+
+    # What the application asks for
+
+    async def subscribe(self, topics: Sequence[str]) -> None:
+        for topic in topics:
+            self._refused.pop(topic, None)
+            self._wanted[topic] = None
+        self.repair()
+        while self._lacking(topics):
+            self._setting.check()
+            await self._setting.changed.wait()
+        for topic in topics:
+            if topic in self._refused:
+                raise self._refused[topic]
+
+    async def subscribe_ranges(self, box: Box) -> None:
+        ranges = _Ranges(dict(box))
+        self._ranges.append(ranges)
+        self.repair()
+        while ranges.is_lacking:
+            self._setting.check()
+            await self._setting.changed.wait()
+        if ranges.refusal is not None:
+            self._ranges.remove(ranges)
+            raise ranges.refusal
+
+    def unsubscribe(self, topics: Iterable[str]) -> None:
+        gone = set(topics)
+        for topic in gone:
+            self._wanted.pop(topic, None)
+        self.following.forget(gone)
+        self.withdraw(gone)
+        self.tidy()
+
+    # What brokers say
+
+    def received(self, link: Link, message: Received) -> None:
+        events = self.following.receive(link.number, message)
+        if events:
+            self._hand_on(events)
+        self._acknowledging.note(link, message)
+        if self.moving:
+            self.progressed.notify()
+
+    def subscribed(self, link: Link, frame: Subscribed) -> None:
+        asked = self._asked.pop(frame.id, None)
+        if asked is None:
+            return
+        served = set(frame.topics)
+        if asked.ranges is None:
+            served &= asked.topics
+        self._served.setdefault(link, set()).update(frame.topics)
+        self._leave_silent(served)
+        self._hand_on(self.following.serve(link.number, served, frame.cursors))
+        if asked.ranges is not None:
+            asked.ranges.link = link
+        if self._inbox.is_full:
+            link.pause()
+        if served and not asked.is_quiet:
+            self._setting.tell(Connected(link.broker, len(served)))
+        self._setting.changed.notify()
+
+    def refused(self, frame: Problem) -> None:
+        """Some of a subscription, or all of it, was refused."""
+        asked = self._asked.get(frame.id)
+        if asked is None:
+            return
+        if asked.ranges is not None:
+            asked.ranges.refusal = WrongRangeError(frame.message)
+            del self._asked[frame.id]
+        else:
+            topics = tuple(frame.topics or asked.topics)
+            self._refuse(topics, UnknownTopicError(topics, frame.message))
+            asked.topics.difference_update(topics)
+        self._setting.changed.notify()
+
+    def closed(self, link: Link, code: int, reason: str) -> None:
+        served = self._served.pop(link, None)
+        self._hand_on(self.following.end(link.number))
+        self.progressed.notify()
+        self._asked = {i: a for i, a in self._asked.items() if a.link is not link}
+        self.moving.discard(link)
+        if self._home is not None and self._home.url == link.url:
+            self._home = None
+        final = final_error(self._setting.user, link.broker, code, reason)
+        if final is not None and not link.retired:
+            self._setting.fail(final)
+        elif served and not (link.retired or link.is_silent):
+            self._setting.tell(Disconnected(link.broker, reason or f"code {code}"))
+        self.repair()
+
+    def fell_silent(self, link: Link) -> None:
+        if self.following.topics_of(link.number):
+            self._setting.tell(Disconnected(link.broker, "it has fallen silent"))
+            self.repair()
+
+    def resumed(self, link: Link) -> None:
+        topics = self.following.topics_of(link.number)
+        if topics:
+            self._setting.tell(Connected(link.broker, len(topics)))
+
+    # What follows from it
+
+    def tidy(self) -> None:
+        """Unsubscribe where others serve by now."""
+        for link, served in list(self._served.items()):
+            stale = served - self.following.topics_of(link.number)
+            if stale and link not in self.moving:
+                served -= stale
+                for frame in subscriptions(sorted(stale), ()):
+                    link.send(Unsubscribe(0, frame.topics))
+            if not served:
+                del self._served[link]
+
+    def settle(self) -> None:
+        """Acknowledge everything now: the client ends."""
+        self._acknowledging.settle()
+
+    def uses(self, link: Link) -> bool:
+        """Whether a link serves anything, or was asked to."""
+        asked = any(a.link is link for a in self._asked.values())
+        return asked or link in self.moving or link in self._served
+
+    def leave(self, link: Link, topics: Iterable[str]) -> None:
+        """Listen to a broker no more, for these topics."""
+        self._hand_on(self.following.leave(link.number, topics))
+
+    def withdraw(self, topics: set[str]) -> None:
+        """What is asked for elsewhere, or not wanted any more."""
+        for asked in self._asked.values():
+            asked.topics -= topics
+
+    def ranges_moved(self, old: Link, new: Link) -> None:
+        for ranges in self._ranges:
+            if ranges.link is old:
+                ranges.link = new
+
+    def home(self, address: Address) -> None:
+        """The session goes on at this broker."""
+        if self._home is not None:
+            self._home = SessionPlace(address.broker, address.url)
+
+    def repair(self) -> None:
+        """See to it that everything wanted is served, as soon as can be."""
+        idle = self._repairing is None or self._repairing.done()
+        if idle and self._setting.failure is None and self._is_lacking():
+            self._repairing = self._setting.start(self._repair())
+
+    async def attach(
+        self, link: Link, topics: Iterable[str], *, is_quiet: bool = False
+    ) -> None:
+        """Ask a broker for topics, and wait until it serves them, has refused, or is
+        gone; at most ANSWER_SECONDS. Cancelling it leaves the question asked.
+
+        Raises LinkLostError if there is no answer.
+        """
+        wanted_here = set(topics)
+        asked = {t for a in self._asked.values() if a.link is link for t in a.topics}
+        self.withdraw(wanted_here - asked)
+        fresh = sorted(wanted_here - asked)
+        for frame in subscriptions(fresh, self.following.cursors(fresh)):
+            self._send(link, frame, _Asked(link, set(frame.topics), None, is_quiet))
+        await self._answered(link)
+
+    async def _attach_ranges(self, link: Link, ranges: _Ranges) -> None:
+        if not any(a.ranges is ranges and a.link is link for a in self._asked.values()):
+            bounds = {name: (low, high) for name, (low, high) in ranges.box.items()}
+            frame = Subscribe(ranges=bounds)
+            self._send(link, frame, _Asked(link, set(), ranges))
+        await self._answered(link)
+
+    def _send(self, link: Link, frame: Subscribe, asked: _Asked) -> None:
+        self._last_id += 1
+        self._asked[self._last_id] = asked
+        link.send(Subscribe(self._last_id, frame.topics, frame.ranges, frame.cursors))
+
+    async def _answered(self, link: Link) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + ANSWER_SECONDS
+        while any(a.link is link for a in self._asked.values()):
+            if not link.is_usable or loop.time() >= until:
+                raise LinkLostError(link.url, 1006, "no answer to a subscription")
+            await self._setting.changed.wait(until - loop.time())
+
+    # How it is repaired
+
+    async def _repair(self) -> None:
+        backoff = Backoff()
+        while True:
+            try:
+                places = await self._places()
+                await asyncio.gather(*(self._go_to(place) for place in places))
+            except (UnreachableError, RefusedError) as error:
+                self._setting.tell(Retrying(error.message))
+            if not self._is_lacking():
+                return
+            await asyncio.sleep(backoff.pause())
+            if not self._is_lacking():
+                return
+
+    async def _places(self) -> tuple[SessionPlace, ...]:
+        """Where the coordinator wants the sessions; without a plan that is where one
+        is already."""
+        if self._home is not None and self._setting.links.is_usable(self._home.url):
+            return (self._home,)
+        lacking = self._lacking(self._wanted)
+        user = self._setting.user
+        try:
+            answer = await self._setting.coordinator.request_broker(
+                user, list(self._wanted) or None
+            )
+        except RefusedError as error:
+            if error.status < 500:
+                self._refuse([t for t in lacking if self._is_new(t)], error)
+            raise
+        unserved = [t for t in answer.unserved if t in lacking and self._is_new(t)]
+        if unserved:
+            self._refuse(unserved, NotInPlanError(user, unserved))
+        self._home = next((p for p in answer.sessions if p.topics is None), None)
+        return answer.sessions
+
+    async def _go_to(self, place: SessionPlace) -> None:
+        here = self._wanted if place.topics is None else set(place.topics)
+        try:
+            if self._lacking(here) or any(r.is_lacking for r in self._ranges):
+                link = await self._setting.links.reach(Address(place.broker, place.url))
+                await self.attach(link, self._lacking(here))
+                for ranges in [r for r in self._ranges if r.is_lacking]:
+                    await self._attach_ranges(link, ranges)
+        except (UnreachableError, RefusedError, LinkLostError) as error:
+            self._setting.tell(Retrying(error.message))
+
+    def _is_lacking(self) -> bool:
+        return any(r.is_lacking for r in self._ranges) or bool(
+            self._lacking(self._wanted)
+        )
+
+    def _lacking(self, topics: Iterable[str]) -> list[str]:
+        """Those of the topics that are wanted and that no broker serves that is
+        heard from."""
+        alive = {link.number for link in self._setting.links if not link.is_silent}
+        return [
+            topic
+            for topic in topics
+            if topic in self._wanted
+            and alive.isdisjoint(self.following.streams_of(topic))
+        ]
+
+    def _is_new(self, topic: str) -> bool:
+        return not self.following.knows(topic)
+
+    def _refuse(self, topics: Iterable[str], error: BrokerwiseError) -> None:
+        for topic in topics:
+            if self._wanted.pop(topic, "") is None:
+                self._refused[topic] = error
+        self._setting.changed.notify()
+
+    def _leave_silent(self, topics: Iterable[str]) -> None:
+        """Someone else serves these topics now: hang up on who is not heard."""
+        for topic in topics:
+            for number in self.following.streams_of(topic):
+                link = self._setting.links.numbered(number)
+                if link is None or link.is_silent or link.retired:
+                    self._hand_on(self.following.leave(number, (topic,)))
+                    if link is not None and not self.following.topics_of(number):
+                        link.abort()
+
+    # What the application and the brokers are told
+
+    def _hand_on(self, events: Sequence[Event]) -> None:
+        if self._ranges:
+            events = wanted(events, [ranges.box for ranges in self._ranges])
+        if events:
+            self._inbox.add(events)

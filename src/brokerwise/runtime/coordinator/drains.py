@@ -1,0 +1,139 @@
+"""Emptying brokers, and bringing planned sessions home. In a transaction each.
+
+What there is to do is read off the stored state: so it goes on after a restart.
+"""
+
+from brokerwise.runtime.coordinator.brokers import (
+    Broker,
+    all_brokers,
+    candidates,
+    set_state,
+    the_broker,
+)
+from brokerwise.runtime.coordinator.carriers import hand_over
+from brokerwise.runtime.coordinator.membership import BrokerState, Then
+from brokerwise.runtime.coordinator.moves import (
+    attempts,
+    end_requests_from,
+    end_requests_to,
+    is_awaited,
+    is_moving,
+    last_move,
+    request_move,
+)
+from brokerwise.runtime.coordinator.refusals import ConflictError
+from brokerwise.runtime.coordinator.seats import chooser, seats_of, seats_on
+from brokerwise.runtime.coordinator.store import Sql, is_overlay
+
+ATTEMPTS = 2  # a user that declined is asked again, once
+
+
+def refuse_overlay(sql: Sql) -> None:
+    if is_overlay(sql):
+        raise ConflictError(
+            "an overlay plan fixes which broker serves which user: "
+            "sessions cannot be moved"
+        )
+
+
+def begin_drain(sql: Sql, name: str, then: Then, now: float) -> int:
+    """Place nothing on a broker any more, and ask its sessions to move; returns how
+    many are to. Again, while it is draining, it changes what comes after."""
+    refuse_overlay(sql)
+    broker = the_broker(sql, name)
+    if not broker.alive:
+        raise ConflictError(f"broker {name!r} is not up: there is nothing to drain")
+    seats = seats_on(sql, name)
+    if seats and not candidates(sql, but=name):
+        raise ConflictError(
+            f"no other broker is up that could take the sessions of {name!r}"
+        )
+    if broker.state is BrokerState.UP:
+        _forget_attempts(sql, name)
+        end_requests_to(sql, name, f"broker {name!r} is being drained")
+    set_state(sql, name, BrokerState.DRAINING, then, now)
+    _ask_to_leave(sql, the_broker(sql, name))
+    return len(seats)
+
+
+def activate(sql: Sql, name: str, now: float) -> None:
+    """End a drain: sessions may be placed there again. Who agreed to go still goes."""
+    broker = the_broker(sql, name)
+    if not broker.alive:
+        raise ConflictError(f"broker {name!r} is not up")
+    if broker.state is BrokerState.UP:
+        return
+    end_requests_from(sql, name, "the drain was ended")
+    set_state(sql, name, BrokerState.UP, None, now)
+    _forget_attempts(sql, name)
+
+
+def advance(sql: Sql, now: float) -> None:
+    """Do whatever is next: ask sessions to leave brokers that drain, call a broker
+    drained that nobody is leaving any more, ask planned sessions to come home."""
+    for broker in all_brokers(sql):
+        if broker.state is BrokerState.DRAINING:
+            _advance_drain(sql, broker, now)
+    _ask_to_come_home(sql)
+
+
+def to_stop(sql: Sql) -> list[Broker]:
+    """Those that are drained and shall stop, or restart."""
+    return [
+        broker
+        for broker in all_brokers(sql)
+        if broker.state is BrokerState.DRAINED
+        and broker.then in (Then.STOP, Then.RESTART)
+    ]
+
+
+def _advance_drain(sql: Sql, broker: Broker, now: float) -> None:
+    """Who had agreed to come before the drain began still comes, and is asked then."""
+    if is_moving(sql, broker.name) or is_awaited(sql, broker.name):
+        return
+    if _ask_to_leave(sql, broker):
+        return
+    if not seats_on(sql, broker.name):
+        hand_over(sql, broker.name)
+    # Those that would not go keep being served until the broker stops: then they are
+    # placed elsewhere. If it does not stop, they stay.
+    set_state(sql, broker.name, BrokerState.DRAINED, broker.then, now)
+
+
+def _ask_to_leave(sql: Sql, broker: Broker) -> bool:
+    """Request the moves that are due; whether there is anything to wait for."""
+    choose = None
+    for user, seats in seats_on(sql, broker.name).items():
+        tried = attempts(sql, user, broker.name, broker.moves_before)
+        if tried >= ATTEMPTS or is_moving(sql, broker.name, user):
+            continue
+        if not candidates(sql, but=broker.name):
+            return True
+        choose = choose or chooser(sql)
+        request_move(sql, user, broker.name, choose(broker.name, seats))
+    return is_moving(sql, broker.name)
+
+
+def _ask_to_come_home(sql: Sql) -> None:
+    """One move takes all sessions that a user has on a broker: those of several
+    homes stay together until the user asks for a broker again."""
+    if is_overlay(sql):
+        return
+    rows = sql.execute(
+        "SELECT user, home, s.broker, b.moves_before FROM sessions AS s"
+        " JOIN brokers AS b ON b.name = home"
+        " WHERE home <> '' AND s.broker <> home AND b.state = 'up'"
+        " AND NOT EXISTS (SELECT 1 FROM moves AS m WHERE m.user = s.user"
+        " AND m.source = s.broker AND m.state IN ('requested', 'accepted'))"
+    ).fetchall()
+    for user, home, source, before in rows:
+        together = [s for s in seats_of(sql, user) if s.broker == source]
+        tried = attempts(sql, user, source, before, home)
+        if len(together) == 1 and tried < ATTEMPTS:
+            request_move(sql, user, source, home)
+
+
+def _forget_attempts(sql: Sql, name: str) -> None:
+    sql.execute(
+        "UPDATE brokers SET moves_before = ? WHERE name = ?", (last_move(sql), name)
+    )

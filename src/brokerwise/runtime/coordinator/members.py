@@ -1,0 +1,76 @@
+"""Brokers come and go. All calls belong into a transaction."""
+
+import msgspec
+
+from brokerwise.runtime.control import (
+    BrokerConfiguration,
+    BrokerRegistration,
+    OverlayPart,
+)
+from brokerwise.runtime.coordinator.brokers import (
+    all_brokers,
+    find_broker,
+    set_state,
+    the_broker,
+)
+from brokerwise.runtime.coordinator.carriers import all_routes, take_out
+from brokerwise.runtime.coordinator.membership import BrokerState, gone, registered
+from brokerwise.runtime.coordinator.moves import end_moves_of, last_move
+from brokerwise.runtime.coordinator.seats import reseat, reseat_all
+from brokerwise.runtime.coordinator.store import Sql, count_up
+from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
+
+
+def register(
+    sql: Sql, registration: BrokerRegistration, now: float
+) -> BrokerConfiguration:
+    """A broker starts, or starts again. It has a new epoch, carries nothing yet, and
+    keeps the sessions that are still its own."""
+    name = registration.broker
+    before = find_broker(sql, name)
+    state, then = registered(before.then if before else None)
+    epoch = count_up(sql, "epoch")
+    sql.execute(
+        "INSERT INTO brokers (name, url, pid, state, epoch, since, then_do,"
+        " moves_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        " ON CONFLICT (name) DO UPDATE SET url = ?2, pid = ?3, state = ?4, epoch = ?5,"
+        " since = ?6, then_do = ?7, moves_before = ?8",
+        (
+            *(name, registration.url, registration.pid, state, epoch, now, then),
+            last_move(sql),
+        ),
+    )
+    take_out(sql, name)
+    reseat_all(sql)
+    return _configuration(sql, name, epoch)
+
+
+def lose(sql: Sql, name: str, now: float, *, graceful: bool = False) -> None:
+    """A broker has left, or was not heard of for too long: its epoch is given up, it
+    carries nothing, and its sessions go to others."""
+    broker = the_broker(sql, name)
+    then = gone(broker.state, broker.then, graceful)
+    set_state(sql, name, BrokerState.LOST, then, now)
+    word = "has left" if graceful else "was lost"
+    end_moves_of(sql, name, f"broker {name!r} {word}")
+    take_out(sql, name)
+    reseat(sql, name)
+    if not graceful:
+        count_up(sql, "losses")
+
+
+def _configuration(sql: Sql, name: str, epoch: int) -> BrokerConfiguration:
+    (overlay,) = sql.execute(
+        "SELECT overlay FROM brokers WHERE name = ?", (name,)
+    ).fetchone()
+    return BrokerConfiguration(
+        epoch=epoch,
+        lease_seconds=LEASE_SECONDS,
+        heartbeat_seconds=HEARTBEAT_SECONDS,
+        routes=all_routes(sql),
+        brokers=tuple(b.address for b in all_brokers(sql) if b.alive),
+        steps=dict(sql.execute("SELECT topic, step FROM steps").fetchall()),
+        overlay=None
+        if overlay is None
+        else msgspec.json.decode(overlay, type=OverlayPart),
+    )

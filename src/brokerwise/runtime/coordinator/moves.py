@@ -1,0 +1,169 @@
+"""The moves, as they are stored. All calls belong into a transaction."""
+
+from dataclasses import dataclass
+
+from brokerwise.runtime.coordinator.moving import (
+    STEPS,
+    MoveState,
+    answered,
+)
+from brokerwise.runtime.coordinator.store import Sql
+
+KEPT_MOVES = 10_000  # of those that are over
+_COLUMNS = "id, user, source, target, state, reason"
+_UNFINISHED = "state IN ('requested', 'accepted')"
+
+
+@dataclass(frozen=True)
+class Move:
+    """A session of a user on its way from one broker to another."""
+
+    id: int
+    user: str
+    source: str
+    target: str
+    state: MoveState
+    reason: str
+
+    @property
+    def step(self) -> str:
+        return STEPS[self.state]
+
+
+def request_move(sql: Sql, user: str, source: str, target: str) -> Move:
+    """Write down a move that shall be made."""
+    row = sql.execute(
+        "INSERT INTO moves (user, source, target, state) VALUES (?, ?, ?, ?)"
+        f" RETURNING {_COLUMNS}",
+        (user, source, target, MoveState.REQUESTED),
+    ).fetchone()
+    move = _move(*row)
+    sql.execute(
+        f"DELETE FROM moves WHERE id < ? AND NOT {_UNFINISHED}", (move.id - KEPT_MOVES,)
+    )
+    return move
+
+
+def find_move(sql: Sql, number: int) -> Move | None:
+    row = sql.execute(
+        f"SELECT {_COLUMNS} FROM moves WHERE id = ?", (number,)
+    ).fetchone()
+    return None if row is None else _move(*row)
+
+
+def newest_moves(sql: Sql, state: MoveState | None, limit: int) -> list[Move]:
+    rows = sql.execute(
+        f"SELECT {_COLUMNS} FROM moves WHERE ?1 IS NULL OR state = ?1"
+        " ORDER BY id DESC LIMIT ?2",
+        (state, limit),
+    )
+    return [_move(*row) for row in rows]
+
+
+def unfinished_moves(sql: Sql, limit: int) -> list[Move]:
+    """The first of them, in the order that they were asked for."""
+    rows = sql.execute(
+        f"SELECT {_COLUMNS} FROM moves WHERE {_UNFINISHED} ORDER BY id LIMIT ?",
+        (limit,),
+    )
+    return [_move(*row) for row in rows]
+
+
+def count_moves(sql: Sql) -> dict[str, int]:
+    """How many are in each state, of those that are kept."""
+    counts = {state.value: 0 for state in MoveState}
+    rows = sql.execute("SELECT state, count(*) FROM moves GROUP BY state")
+    return counts | {state: count for state, count in rows}
+
+
+def is_moving(sql: Sql, source: str, user: str | None = None) -> bool:
+    """Whether a session (of this user) is on its way from a broker."""
+    found = sql.execute(
+        f"SELECT 1 FROM moves WHERE source = ?1 AND {_UNFINISHED}"
+        " AND (?2 IS NULL OR user = ?2)",
+        (source, user),
+    )
+    return found.fetchone() is not None
+
+
+def is_awaited(sql: Sql, target: str) -> bool:
+    """Whether a session is on its way to a broker."""
+    found = sql.execute(
+        f"SELECT 1 FROM moves WHERE target = ? AND {_UNFINISHED}", (target,)
+    )
+    return found.fetchone() is not None
+
+
+def attempts(
+    sql: Sql, user: str, source: str, after: int, target: str | None = None
+) -> int:
+    """How many moves of this session there were after move number `after`."""
+    (count,) = sql.execute(
+        "SELECT count(*) FROM moves WHERE user = ?1 AND source = ?2 AND id > ?3"
+        " AND (?4 IS NULL OR target = ?4)",
+        (user, source, after, target),
+    ).fetchone()
+    return int(count)
+
+
+def last_move(sql: Sql) -> int:
+    """The highest number that a move has had."""
+    row = sql.execute("SELECT seq FROM sqlite_sequence WHERE name = 'moves'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def take_answer(sql: Sql, move: Move, answer: str, reason: str = "") -> Move | None:
+    """What a broker answered to the step that `move` is at: store what comes of it.
+
+    If the move has gone on since the order was sent, or has ended because one of its
+    brokers has gone, the answer is too late and changes nothing. Returns the move as
+    it is now.
+    """
+    now = find_move(sql, move.id)
+    if now is None or now.state is not move.state:
+        return now
+    progress = answered(move.state, move.step, answer, reason)
+    if progress.state is MoveState.DONE:
+        sql.execute(
+            "UPDATE sessions SET broker = ? WHERE user = ? AND broker = ?",
+            (move.target, move.user, move.source),
+        )
+    return _set(sql, move, progress.state, progress.reason)
+
+
+def end_moves_of(sql: Sql, broker: str, reason: str) -> None:
+    """The broker is gone: no move from it or to it can be finished."""
+    sql.execute(
+        "UPDATE moves SET state = ?, reason = ? WHERE (source = ? OR target = ?)"
+        f" AND {_UNFINISHED}",
+        (MoveState.FAILED, reason, broker, broker),
+    )
+
+
+def end_requests_from(sql: Sql, broker: str, reason: str) -> None:
+    """Moves away from the broker that nobody has agreed to yet are not wanted now."""
+    sql.execute(
+        "UPDATE moves SET state = ?, reason = ? WHERE source = ? AND state = ?",
+        (MoveState.FAILED, reason, broker, MoveState.REQUESTED),
+    )
+
+
+def end_requests_to(sql: Sql, broker: str, reason: str) -> None:
+    """Moves to the broker that nobody has agreed to yet are not wanted now."""
+    sql.execute(
+        "UPDATE moves SET state = ?, reason = ? WHERE target = ? AND state = ?",
+        (MoveState.FAILED, reason, broker, MoveState.REQUESTED),
+    )
+
+
+def _set(sql: Sql, move: Move, state: MoveState, reason: str) -> Move:
+    sql.execute(
+        "UPDATE moves SET state = ?, reason = ? WHERE id = ?", (state, reason, move.id)
+    )
+    return Move(move.id, move.user, move.source, move.target, state, reason)
+
+
+def _move(
+    number: int, user: str, source: str, target: str, state: str, reason: str
+) -> Move:
+    return Move(number, user, source, target, MoveState(state), reason)

@@ -1,0 +1,67 @@
+"""The tables of the coordinator's state. Their version is the file's user_version."""
+
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE settings (
+    name TEXT PRIMARY KEY, value TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE counters (
+    name TEXT PRIMARY KEY, value INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE brokers (
+    name TEXT PRIMARY KEY,
+    url TEXT NOT NULL DEFAULT '',
+    pid INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    since REAL NOT NULL DEFAULT 0,        -- seconds since 1970
+    capacity INTEGER,
+    x REAL,
+    y REAL,
+    overlay TEXT,                         -- JSON
+    then_do TEXT,                         -- of a drain that is not over
+    moves_before INTEGER NOT NULL DEFAULT 0   -- later ones belong to this drain or stay
+) WITHOUT ROWID;
+CREATE TABLE users (
+    name TEXT PRIMARY KEY, x REAL, y REAL
+) WITHOUT ROWID;
+CREATE TABLE sessions (
+    user TEXT NOT NULL,
+    home TEXT NOT NULL,                   -- the plan's broker, '' without a plan
+    broker TEXT NOT NULL,
+    topics TEXT,                          -- JSON, NULL: whatever the user asks for
+    PRIMARY KEY (user, home)
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_broker ON sessions (broker);
+CREATE INDEX sessions_away ON sessions (home) WHERE home <> '' AND broker <> home;
+CREATE TABLE topics (
+    name TEXT PRIMARY KEY, rate INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE steps (
+    topic TEXT PRIMARY KEY, step TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE routes (
+    topic TEXT PRIMARY KEY, generation INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE carriers (
+    topic TEXT NOT NULL, broker TEXT NOT NULL, PRIMARY KEY (topic, broker)
+) WITHOUT ROWID;
+CREATE INDEX carriers_by_broker ON carriers (broker);
+CREATE TABLE untold (                     -- who does not know of which route yet
+    broker TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    PRIMARY KEY (broker, topic)
+) WITHOUT ROWID;
+CREATE TABLE moves (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    user TEXT NOT NULL,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX moves_by_state ON moves (state);
+CREATE INDEX moves_by_session ON moves (user, source);
+"""

@@ -1,0 +1,1 @@
+"""A whole fleet on one machine: its processes, its state directory, its commands."""

@@ -1,0 +1,121 @@
+"""fleet.json: where a fleet that runs can be reached, and with which tokens."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.fleet.processes import ProcessName
+
+FORMAT = 1
+DEFAULT_STATE = Path("out/fleet")
+_NAME = "fleet.json"
+
+
+@dataclass(frozen=True)
+class FleetFile:
+    """How to reach a fleet. Whoever can read it can do anything to the fleet.
+
+    Attributes
+    ----------
+    coordinator
+        Its URL, http://host:port or https://host:port.
+    pid, started
+        Of the process that keeps the fleet running (`brokerwise up`).
+    secret
+        What all keys are made of, in hex.
+    host
+        Where its processes listen.
+    authority, certificate, private_key
+        PEM files: what its certificates are checked against, and those of a broker
+        that joins; empty without TLS.
+    plan, kind
+        Directory and kind of the plan that it runs; empty without one.
+    """
+
+    coordinator: str
+    pid: int
+    started: int
+    secret: str
+    operator_token: str
+    broker_token: str
+    host: str = "127.0.0.1"
+    authority: str = ""
+    certificate: str = ""
+    private_key: str = ""
+    plan: str = ""
+    kind: str = ""
+    format: int = FORMAT
+
+    @property
+    def running(self) -> bool:
+        return ProcessName(self.pid, self.started).running
+
+
+def fleet_path(state: Path) -> Path:
+    return state / _NAME
+
+
+def read_fleet(state: Path) -> FleetFile:
+    """The fleet that runs with this state directory; InputError if none does."""
+    fleet = find_fleet(state)
+    if fleet is None:
+        raise InputError(
+            f"no fleet runs here: {state} has no {_NAME}", hint=_start_hint(state)
+        )
+    if not fleet.running:
+        raise InputError(
+            f"the fleet of {state} has ended: its process {fleet.pid} is gone",
+            hint=_start_hint(state),
+        )
+    return fleet
+
+
+def find_fleet(state: Path) -> FleetFile | None:
+    """What fleet.json says, whether that fleet still runs or not; None without one.
+
+    Raises InputError for a file that cannot be read.
+    """
+    path = fleet_path(state)
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as cause:
+        raise InputError(f"cannot read {path}: {cause.strerror}") from cause
+    try:
+        fleet = msgspec.json.decode(content, type=FleetFile)
+    except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+        raise InputError(
+            f"{path} is not the file of a fleet: {cause}",
+            hint="Remove it and start the fleet again.",
+        ) from cause
+    if fleet.format != FORMAT:
+        raise InputError(f"{path} has format {fleet.format}, expected {FORMAT}")
+    return fleet
+
+
+def write_fleet(state: Path, fleet: FleetFile) -> None:
+    """Put fleet.json in place, for its owner only; readers see all of it or none."""
+    path = fleet_path(state)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{_NAME}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(fleet)) + b"\n")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def remove_fleet(state: Path) -> None:
+    fleet_path(state).unlink(missing_ok=True)
+
+
+def _start_hint(state: Path) -> str:
+    option = "" if state == DEFAULT_STATE else f" --state {state}"
+    return f"Start one: brokerwise up{option}"

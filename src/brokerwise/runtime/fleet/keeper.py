@@ -1,0 +1,98 @@
+"""Keeps one process running: what dies is started again."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from brokerwise.runtime.fleet.backoff import Backoff
+from brokerwise.runtime.fleet.children import Child, Program, running_child
+from brokerwise.runtime.fleet.starting import StartError
+from brokerwise.runtime.launch import Ready
+
+Tell = Callable[[str], None]
+
+
+class Keeper:
+    """A process that is to run. `run` ends when it has ended and stays out.
+
+    The first start has to succeed, later ones are tried again and again. A
+    coordinator comes back on the port that it had, whatever it ended with: all
+    others know it by that.
+    """
+
+    def __init__(self, program: Program, tell: Tell, backoff: Backoff) -> None:
+        self._program, self._tell, self._backoff = program, tell, backoff
+        self._first: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+        self._over = asyncio.Event()
+        self.child: Child | None = None
+
+    @property
+    def name(self) -> str:
+        return self._program.name
+
+    async def came_up(self) -> Ready:
+        """What it announced when it was first ready. Raises StartError if it did
+        not come up. Cancelling this loses nothing."""
+        return await asyncio.shield(self._first)
+
+    async def over(self) -> None:
+        """Returns once it has ended and stays out. Cancelling this loses nothing."""
+        await self._over.wait()
+
+    async def run(self) -> None:
+        """Cancelling it ends the process."""
+        loop = asyncio.get_running_loop()
+        pause: float | None = 0.0
+        try:
+            while pause is not None:
+                await asyncio.sleep(pause)
+                since = loop.time()
+                code = await self._exit_code()
+                pause = self._backoff.pause(code, loop.time() - since)
+                self._tell(_what_happened(self.name, code, pause))
+        except Exception as error:  # also one that nobody thought of
+            if self._first.done():
+                raise
+            self._first.set_exception(error)
+            self._first.exception()  # nobody has to ask for it
+        finally:
+            self._over.set()
+
+    async def _exit_code(self) -> int | None:
+        """Of one life; None if it did not come up and had to be killed."""
+        try:
+            return await self._one_life()
+        except StartError as error:
+            if not self._first.done():
+                raise
+            self._tell(error.message)
+            return error.exit_code
+
+    async def _one_life(self) -> int:
+        try:
+            async with running_child(self._program) as child:
+                self.child = child
+                self._note(child.ready)
+                return await child.ended()
+        finally:
+            self.child = None
+
+    def _note(self, ready: Ready) -> None:
+        if self._first.done():
+            self._tell(f"{self.name} is up again: {ready.url}")
+            return
+        self._first.set_result(ready)
+        if self._program.coordinator:
+            port = urlsplit(ready.url).port or 0
+            fixed = replace(self._program.launch, port=port)
+            self._program = replace(self._program, launch=fixed)
+
+
+def _what_happened(name: str, code: int | None, pause: float | None) -> str:
+    if pause is None:
+        return f"{name} has stopped, as it was told to"
+    if pause == 0:
+        return f"{name} restarts, as it was told to"
+    how = "did not come up" if code is None else f"ended with {code}"
+    return f"{name} {how}; starting it again in {pause:g} s"

@@ -1,0 +1,147 @@
+"""A whole fleet: the coordinator, then the brokers, kept running until the end.
+
+async with running_fleet(seed, state=Path("out/fleet")) as fleet:
+    ...  # fleet.coordinator, fleet.operator_token, fleet.pids
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from brokerwise.runtime.fleet.files import FleetFile, remove_fleet, write_fleet
+from brokerwise.runtime.fleet.keeper import Keeper, Tell
+from brokerwise.runtime.fleet.lock import holding
+from brokerwise.runtime.fleet.processes import ProcessName
+from brokerwise.runtime.fleet.programs import Programs
+from brokerwise.runtime.fleet.settings import Settings
+from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.tokens import Keys, Role
+
+
+class RunningFleet:
+    """A fleet that is up. Processes that die are started again by themselves."""
+
+    def __init__(
+        self, state: Path, file: FleetFile, coordinator: Keeper, brokers: list[Keeper]
+    ) -> None:
+        self.state, self.file = state, file
+        self._coordinator, self._brokers = coordinator, brokers
+
+    @property
+    def coordinator(self) -> str:
+        """The coordinator's URL."""
+        return self.file.coordinator
+
+    @property
+    def operator_token(self) -> str:
+        return self.file.operator_token
+
+    @property
+    def coordinator_pid(self) -> int | None:
+        """None while it is being started again."""
+        child = self._coordinator.child
+        return None if child is None else child.pid
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Of the brokers that are up now, by name."""
+        return {k.name: k.child.pid for k in self._brokers if k.child is not None}
+
+
+@asynccontextmanager
+async def running_fleet(
+    seed: Seed,
+    *,
+    state: Path,
+    settings: Settings | None = None,
+    tell: Tell = lambda line: None,
+) -> AsyncIterator[RunningFleet]:
+    """A fleet that begins with `seed`, ready: every broker has registered.
+
+    Replaces what an earlier fleet left in `state`; FleetRunsError if one runs
+    there. When the context is left, or start-up fails or is cancelled, nothing is
+    left running. `tell` is given a line for whatever happens to a process meanwhile.
+    """
+    settings = settings or Settings()
+    secret = secrets.token_bytes(32)
+    async with holding(state) as lock:
+        programs = Programs(state, Keys.of_secret(secret), settings, (lock,))
+        _prepare(state, seed)
+        try:
+            async with _up(seed, programs, tell) as (coordinator, brokers):
+                url = (await coordinator.came_up()).url
+                file = _fleet_file(url, secret, seed, settings)
+                write_fleet(state, file)
+                yield RunningFleet(state, file, coordinator, brokers)
+        finally:
+            remove_fleet(state)
+
+
+@asynccontextmanager
+async def _up(
+    seed: Seed, programs: Programs, tell: Tell
+) -> AsyncIterator[tuple[Keeper, list[Keeper]]]:
+    """Brokers end before the coordinator does, so that they can say goodbye to it."""
+    async with kept([programs.keeper(programs.coordinator(), tell)]) as (coordinator,):
+        url = (await coordinator.came_up()).url
+        planned = [programs.broker(broker.name, url) for broker in seed.brokers]
+        async with kept([programs.keeper(one, tell) for one in planned]) as brokers:
+            yield coordinator, brokers
+
+
+@asynccontextmanager
+async def kept(keepers: list[Keeper]) -> AsyncIterator[list[Keeper]]:
+    """All of them running, once all are ready; ended, all at once, on the way out."""
+    tasks = [asyncio.create_task(keeper.run()) for keeper in keepers]
+    try:
+        await _all_up(keepers)
+        yield keepers
+    finally:
+        await _cancel(tasks)
+
+
+async def _all_up(keepers: Iterable[Keeper]) -> None:
+    """Raises the failure of the first that does not come up."""
+    waiting = [asyncio.create_task(keeper.came_up()) for keeper in keepers]
+    try:
+        await asyncio.gather(*waiting)
+    finally:
+        await _cancel(waiting)
+
+
+async def _cancel(tasks: Sequence["asyncio.Task[object]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _prepare(state: Path, seed: Seed) -> None:
+    """Put away what an earlier fleet left, and write the state to begin with."""
+    from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
+
+    remove_fleet(state)
+    for log in (state / "logs").glob("*.log"):
+        if log.stem != "up":  # our own, if we were detached
+            log.unlink()
+    seed_store(state / STATE_FILE, seed)
+
+
+def _fleet_file(url: str, secret: bytes, seed: Seed, settings: Settings) -> FleetFile:
+    keys = Keys.of_secret(secret)
+    us = ProcessName.ours()
+    return FleetFile(
+        coordinator=url,
+        pid=us.pid,
+        started=us.started,
+        secret=secret.hex(),
+        operator_token=keys.token(Role.OPERATOR, "operator"),
+        broker_token=keys.token(Role.BROKER, "operator"),
+        host=settings.host,
+        authority=settings.tls.authority,
+        certificate=settings.tls.certificate,
+        private_key=settings.tls.private_key,
+        plan=seed.plan,
+        kind=seed.kind,
+    )

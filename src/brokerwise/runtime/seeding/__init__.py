@@ -1,0 +1,1 @@
+"""What a fleet starts from: a plan directory, or so many brokers."""

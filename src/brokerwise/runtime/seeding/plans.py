@@ -1,0 +1,129 @@
+"""From a plan directory to what a fleet starts from: only what was approved runs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from brokerwise.audit.findings import Findings
+from brokerwise.audit.memory import audit_directory
+from brokerwise.audit.overlay import audit_overlay_directory
+from brokerwise.model.errors import InputError
+from brokerwise.model.network import Network
+from brokerwise.model.overlay import OverlayPlan
+from brokerwise.model.plan import Plan, Status
+from brokerwise.model.workload import Workload
+from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.seeding.placed import placed_seed
+from brokerwise.runtime.seeding.wired import wired_seed
+from brokerwise.storage.network import read_network
+from brokerwise.storage.overlay_plan import read_overlay_header, read_overlay_plan
+from brokerwise.storage.place import Place
+from brokerwise.storage.plan import KINDS, read_plan, read_plan_header
+from brokerwise.storage.plan_kind import plan_kind
+from brokerwise.storage.workload import read_workload
+
+T = TypeVar("T")
+_SHOWN = 5  # violations
+
+
+class UnsoundPlanError(InputError):
+    """The audit found a plan to be other than it says; it is not run."""
+
+    def __init__(self, plan: Place, audit: Findings) -> None:
+        self.audit = audit
+        count = "1 violation" if audit.total == 1 else f"{audit.total:,} violations"
+        super().__init__(
+            f"{plan} is not run: the audit found {count}",
+            details=[f"{v.check}: {v.message}" for v in audit.violations[:_SHOWN]],
+            hint=f"See all of it: brokerwise audit {plan}",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Approved:
+    """A plan that its audit found to be right, with what it was made for, a workload
+    or (of an overlay) a network, and the seed of a fleet that runs it."""
+
+    plan: Plan | OverlayPlan
+    basis: Workload | Network
+    seed: Seed
+
+
+def seed_of_plan(
+    place: Place,
+    workload: Place | None = None,
+    steps: Mapping[str, str] | None = None,
+) -> Seed:
+    """The seed of a fleet that runs a plan of kind provision, fill or overlay.
+
+    `workload` (of an overlay its network) is where the plan says unless given;
+    `steps` are processing steps by topic. Everything is recounted first, in memory.
+    Raises InputError for what cannot be read or run, DigestMismatchError for a
+    workload that is not the plan's, UnsoundPlanError for a plan that was changed
+    since it was approved.
+    """
+    seed = approved_plan(place, workload).seed
+    for topic in steps or {}:
+        if topic not in seed.rates:
+            raise InputError(f"step: {place} has no topic {topic!r}")
+    return replace(seed, steps=dict(steps or {}))
+
+
+def approved_plan(place: Place, workload: Place | None = None) -> Approved:
+    """A plan that may run, whole and in memory. Raises what `seed_of_plan` does."""
+    kind = plan_kind(place)
+    if kind == "overlay":
+        return _approved_overlay(place, workload)
+    if kind in KINDS:
+        return _approved_placement(place, workload)
+    raise InputError(
+        f"{place} is a plan of kind {kind!r}, expected {', '.join(KINDS)} or overlay"
+    )
+
+
+def _approved_placement(place: Place, given: Place | None) -> Approved:
+    header = read_plan_header(place)
+    _refuse_infeasible(place, header.status)
+    _refuse_wrong(place, _found(lambda: audit_directory(place, given)))
+    plan = read_plan(place)
+    workload = read_workload(given or Place(header.workload["path"]))
+    seed = replace(placed_seed(plan, workload), period_seconds=workload.period_seconds)
+    return Approved(plan, workload, _signed(seed, place, header.digest))
+
+
+def _approved_overlay(place: Place, given: Place | None) -> Approved:
+    header = read_overlay_header(place)
+    _refuse_infeasible(place, header.status)
+    _refuse_wrong(place, _found(lambda: audit_overlay_directory(place, given)))
+    plan = read_overlay_plan(place)
+    network = read_network(given or Place(header.network["path"]))
+    seed = replace(wired_seed(plan, network), period_seconds=network.period_seconds)
+    return Approved(plan, network, _signed(seed, place, header.digest))
+
+
+def _signed(seed: Seed, place: Place, digest: str) -> Seed:
+    """A seed without brokers would be a fleet that nobody can connect to."""
+    if not seed.brokers:
+        raise InputError(f"{place} has no brokers: there is nothing to run")
+    where = place.absolute().without_credentials().uri
+    return replace(seed, plan=where, digest=digest)
+
+
+def _refuse_infeasible(place: Place, status: str) -> None:
+    if status == Status.INFEASIBLE:
+        raise InputError(f"{place} is infeasible: there is no plan to run")
+
+
+def _refuse_wrong(place: Place, audit: Findings) -> None:
+    if not audit.ok:
+        raise UnsoundPlanError(place, audit)
+
+
+def _found(audit: Callable[[], T]) -> T:
+    """What an audit gives; its advice is for its own command, ours for ours."""
+    try:
+        return audit()
+    except InputError as error:
+        if error.hint.startswith("Name its "):
+            error.hint = "Name where it is with --workload DIR."
+        raise

@@ -1,0 +1,127 @@
+"""Brokers without sockets: lines that keep what is sent, an outside that notes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from brokerwise.runtime.broker.hub import Hub
+from brokerwise.runtime.broker.passage import Passage
+from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.control import Address, JoinAnswer, Route
+from brokerwise.runtime.frames import (
+    Forward,
+    FromBroker,
+    Message,
+    Publish,
+    Subscribe,
+    decode_from_broker,
+)
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(eq=False)
+class KeptLine:
+    """The other end of a session: what it was sent, and what it was closed with."""
+
+    frames: list[FromBroker] = field(default_factory=list)
+    closed: tuple[int, str] | None = None
+
+    @property
+    def write(self) -> Callable[[bytes], None]:
+        return self.send
+
+    def send(self, text: bytes) -> None:
+        self.frames.append(decode_from_broker(text))
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed = (code, reason)
+
+    def messages(self) -> list[Message]:
+        return [frame for frame in self.frames if isinstance(frame, Message)]
+
+    def positions(self) -> list[tuple[str, int, int]]:
+        return [(m.source, m.epoch, m.seq) for m in self.messages()]
+
+    def last(self) -> FromBroker:
+        return self.frames[-1]
+
+
+@dataclass
+class NotedOutside:
+    """What a core has asked for, for the test to answer."""
+
+    forwards: list[tuple[str, Forward]] = field(default_factory=list)
+    looked_up: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    joins: int = 0
+    steps: dict[str, list[Item]] = field(default_factory=dict)
+
+    def forward(self, broker: str, frame: Forward) -> None:
+        self.forwards.append((broker, frame))
+
+    def join(self) -> None:
+        self.joins += 1
+
+    def look_up(self, topic: str) -> None:
+        self.looked_up.append(topic)
+
+    def leave(self, topic: str) -> None:
+        self.left.append(topic)
+
+    def process(self, topic: str, item: Item) -> bool:
+        if topic not in self.steps:
+            return False
+        self.steps[topic].append(item)
+        return True
+
+
+class Pretended:
+    """A broker's core with such an outside."""
+
+    def __init__(self, name: str = "b0", clock: Clock | None = None) -> None:
+        self.name = name
+        self.clock = clock or Clock()
+        self.outside = NotedOutside()
+        self.passage = Passage(name, self.outside, bytes, self.clock)
+        self.hub = Hub(self.passage, self.outside)
+
+    def session(self, user: str, *, is_peer: bool = False) -> tuple[Session, KeptLine]:
+        line = KeptLine()
+        return Session(line, user, user, self.clock(), is_peer=is_peer), line
+
+    def subscriber(self, user: str, *topics: str) -> tuple[Session, KeptLine]:
+        """A session that has been subscribed, the coordinator agreeing at once."""
+        session, line = self.session(user)
+        self.hub.handle(session, Subscribe(1, topics), self.clock())
+        names = self.hub.wanted()
+        if names:
+            routes = tuple(route(name, 1, self.name) for name in names)
+            self.hub.joined(JoinAnswer(routes))
+        return session, line
+
+    def publish(self, session: Session, *frames: Publish) -> None:
+        for frame in frames:
+            self.hub.handle(session, frame, self.clock())
+
+
+def route(topic: str, generation: int, *brokers: str) -> Route:
+    addresses = tuple(Address(name, f"ws://{name}") for name in brokers)
+    return Route(topic, generation, addresses)
+
+
+def message(
+    topic: str, seq: int, *, epoch: int = 1, generation: int = 1, data: object = None
+) -> Publish:
+    raw = msgspec.Raw(msgspec.json.encode(data))
+    return Publish(topic, epoch, seq, raw, generation)

@@ -1,0 +1,14 @@
+"""One small fleet, without a plan, for all tests that only need one to be there."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.runtime.live import LiveFleet, live_fleet
+
+from brokerwise.runtime.seeding.plain import seed_of_count
+
+
+@pytest.fixture(scope="session")
+def two_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveFleet]:
+    with live_fleet(seed_of_count(2), tmp_path_factory.mktemp("fleet")) as fleet:
+        yield fleet

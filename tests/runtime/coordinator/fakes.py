@@ -1,0 +1,250 @@
+"""A coordinator that runs in the test's own event loop, and brokers that obey."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from brokerwise.runtime.control import (
+    Address,
+    BrokerConfiguration,
+    CursorRow,
+    MoveAnswer,
+    MoveOrder,
+    Route,
+    RouteChange,
+    RouteChangeAnswer,
+)
+from brokerwise.runtime.coordinator.api import make_app
+from brokerwise.runtime.coordinator.coordinator import Coordinator
+from brokerwise.runtime.coordinator.listening import listen, server, url_of
+from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
+from brokerwise.runtime.seed import Seed, SeedBroker
+from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.wire.requests import ask, request
+from brokerwise.runtime.wire.server import Connection, serve
+
+T = TypeVar("T")
+KEYS = Keys.of_secret(b"a secret of the tests")
+OPERATOR = KEYS.token(Role.OPERATOR, "op")
+BROKER = KEYS.token(Role.BROKER, "a broker")
+
+
+def run(work: Coroutine[Any, Any, T], seconds: float = 30) -> T:
+    async def bounded() -> T:
+        return await asyncio.wait_for(work, seconds)
+
+    return asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that in time"
+        await asyncio.sleep(0.01)
+
+
+def token(user: str) -> str:
+    return KEYS.token(Role.USER, user)
+
+
+def plain_seed(count: int, placement: str = "round-robin") -> Seed:
+    return Seed(tuple(SeedBroker(f"b{i}") for i in range(count)), placement)
+
+
+class Clock:
+    """The real time, and what a test adds to it."""
+
+    def __init__(self) -> None:
+        self.added = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.added
+
+
+class Caller:
+    """Speaks to a coordinator at an address."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def call(
+        self, path: str, body: object = None, *, token: str = OPERATOR
+    ) -> tuple[int, Any]:
+        """Status and content of the answer; a POST if there is a body."""
+        content = None if body is None else msgspec.json.encode(body)
+        method = "GET" if body is None else "POST"
+        answer = await request(
+            method, self.url + path, body=content, token=token, seconds=20
+        )
+        return answer.status, msgspec.json.decode(answer.body)
+
+    async def done(self, path: str, body: object = None, token: str = OPERATOR) -> Any:
+        status, content = await self.call(path, body, token=token)
+        assert status == 200, content
+        return content
+
+    async def as_broker(self, path: str, body: object) -> Any:
+        return await self.done(path, body, BROKER)
+
+    async def broker(self, name: str) -> dict[str, Any]:
+        status = await self.done("/status")
+        return next(b for b in status["brokers"] if b["broker"] == name)
+
+
+class Running(Caller):
+    """A coordinator and its server, in this event loop."""
+
+    def __init__(self, url: str, coordinator: Coordinator, clock: Clock) -> None:
+        super().__init__(url)
+        self.coordinator = coordinator
+        self.clock = clock
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, with the coordinator awake."""
+        for _ in range(int(seconds * 2)):
+            self.clock.added += 0.5
+            self.coordinator.sweep()
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, seed: Seed | None = None, *, chores: bool = True
+) -> AsyncIterator[Running]:
+    """With a seed it starts anew; without one from what the folder holds."""
+    path = folder / STATE_FILE
+    if seed is not None:
+        seed_store(path, seed)
+    bound = listen("127.0.0.1", 0)
+    url = url_of(bound, "127.0.0.1", secure=False)
+    clock = Clock()
+    with Store(path) as store:
+        coordinator = Coordinator(store, KEYS, ask, clock=clock)
+        started = asyncio.Event()
+        serving = server(make_app(coordinator), started.set)
+        tasks = [asyncio.create_task(serving.serve([bound]))]
+        if chores:
+            tasks.append(asyncio.create_task(coordinator.run()))
+        try:
+            await started.wait()
+            yield Running(url, coordinator, clock)
+            assert not any(task.done() for task in tasks), "it ended by itself"
+        finally:
+            serving.should_exit = True
+            await tasks[0]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class FakeBroker:
+    """Does what the coordinator says, and notes it.
+
+    `answers` gives the answer to a step of a move, by step; an asyncio.Event holds it
+    back until it is set. `positions` is what it has seen of topics.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.port = 0
+        self.configuration = BrokerConfiguration(0, 0, 0)
+        self.routes: dict[str, Route] = {}
+        self.positions: list[CursorRow] = []
+        self.orders: list[MoveOrder] = []
+        self.answers: dict[str, MoveAnswer] = {
+            "request_to_move": MoveAnswer("accepted"),
+            "connect": MoveAnswer("moved"),
+        }
+        self.hold: dict[str, asyncio.Event] = {}
+        self.stops: list[bool] = []
+        self.deaf = False
+        self._told_of = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+    @property
+    def epoch(self) -> int:
+        return self.configuration.epoch
+
+    async def register(self, coordinator: Caller) -> None:
+        body = {"broker": self.name, "url": self.url, "pid": 1}
+        self.configuration = await ask(
+            f"{coordinator.url}/registerbroker", body, BrokerConfiguration, token=BROKER
+        )
+
+    async def beat(self, coordinator: Caller) -> Any:
+        counts = {"sessions": 1, "topics": 2, "received": 3, "delivered": 4}
+        body = {"broker": self.name, "epoch": self.epoch, "load_per_second": 1.5}
+        return await coordinator.as_broker("/heartbeat", body | counts)
+
+    async def join(
+        self, coordinator: Caller, *topics: str, leave: tuple[str, ...] = ()
+    ) -> Any:
+        body = {"topics": topics, "leave": leave}
+        named = {"broker": self.name, "epoch": self.epoch}
+        return await coordinator.as_broker("/join", named | body)
+
+    def members(self, topic: str) -> list[str]:
+        return [address.broker for address in self.routes[topic].brokers]
+
+    def opened(self, c: Connection) -> None: ...
+    def received(self, c: Connection, text: bytes) -> None: ...
+    def closed(self, c: Connection) -> None: ...
+    def overflowed(self, c: Connection) -> None: ...
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        holder = KEYS.holder(request.token())
+        assert holder is not None
+        assert holder.role is Role.BROKER
+        if self.deaf:
+            await asyncio.sleep(60)
+        match request.path:
+            case "/control/routes":
+                return HttpAnswer(200, self._learn(request.body))
+            case "/control/move":
+                return HttpAnswer(200, await self._move(request.body))
+            case "/control/stop":
+                self.stops.append(msgspec.json.decode(request.body)["restart"])
+                return HttpAnswer(200, b"{}")
+        return HttpAnswer(404, b'{"error":"no such page"}')
+
+    def _learn(self, body: bytes) -> bytes:
+        change = msgspec.json.decode(body, type=RouteChange)
+        for route in change.routes:
+            known = self.routes.get(route.topic)
+            if known is None or known.generation < route.generation:
+                self.routes[route.topic] = route
+        topics = {route.topic for route in change.routes}
+        seen = tuple(row for row in self.positions if row[0] in topics)
+        return msgspec.json.encode(RouteChangeAnswer(seen))
+
+    async def _move(self, body: bytes) -> bytes:
+        order = msgspec.json.decode(body, type=MoveOrder)
+        self.orders.append(order)
+        if order.step in self.hold:
+            await self.hold[order.step].wait()
+        return msgspec.json.encode(self.answers[order.step])
+
+
+@asynccontextmanager
+async def broker(name: str, coordinator: Caller) -> AsyncIterator[FakeBroker]:
+    """A broker that listens and has registered."""
+    fake = FakeBroker(name)
+    serving = await serve(fake, host="127.0.0.1", port=0)
+    fake.port = serving.port
+    try:
+        await fake.register(coordinator)
+        yield fake
+    finally:
+        await serving.close()
+
+
+def addresses(*names: str) -> tuple[Address, ...]:
+    return tuple(Address(name, f"ws://{name}:1") for name in names)

@@ -1,0 +1,46 @@
+"""The states of a broker."""
+
+import pytest
+
+from brokerwise.runtime.coordinator.membership import (
+    BrokerState,
+    Then,
+    gone,
+    registered,
+)
+
+UP, DRAINING, DRAINED = BrokerState.UP, BrokerState.DRAINING, BrokerState.DRAINED
+
+
+@pytest.mark.parametrize(
+    ("then", "state", "after"),
+    [
+        (None, UP, None),
+        (Then.RESTART, UP, None),
+        (Then.STAY, DRAINING, Then.STAY),
+        (Then.STOP, DRAINING, Then.STOP),
+    ],
+)
+def test_a_drain_that_is_not_over_goes_on_after_a_start(
+    then: Then | None, state: BrokerState, after: Then | None
+) -> None:
+    assert registered(then) == (state, after)
+
+
+@pytest.mark.parametrize(
+    ("state", "then", "graceful", "after"),
+    [
+        (UP, None, False, None),
+        (DRAINING, Then.STAY, True, Then.STAY),
+        (DRAINED, Then.STAY, False, Then.STAY),
+        (DRAINING, Then.STOP, False, Then.STOP),
+        (DRAINING, Then.STOP, True, None),
+        (DRAINED, Then.STOP, False, None),
+        (DRAINED, Then.RESTART, True, None),
+        (DRAINING, Then.RESTART, False, None),
+    ],
+)
+def test_what_is_left_to_do_with_a_broker_that_has_gone(
+    state: BrokerState, then: Then | None, graceful: bool, after: Then | None
+) -> None:
+    assert gone(state, then, graceful) is after

@@ -1,0 +1,84 @@
+"""fleet.json: whoever reads it gets a fleet that runs, or a clear refusal."""
+
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.fleet.files import (
+    FleetFile,
+    find_fleet,
+    fleet_path,
+    read_fleet,
+    write_fleet,
+)
+from brokerwise.runtime.fleet.processes import ProcessName, started
+
+
+def our_fleet() -> FleetFile:
+    us = ProcessName.ours()
+    return FleetFile("http://h:1", us.pid, us.started, "ab", "op", "br")
+
+
+def test_a_fleet_is_read_as_it_was_written(tmp_path: Path) -> None:
+    fleet = replace(our_fleet(), authority="/ca.pem", plan="/p", kind="fill")
+    write_fleet(tmp_path / "deep" / "state", fleet)
+    assert read_fleet(tmp_path / "deep" / "state") == fleet
+
+
+def test_only_its_owner_can_read_it_whatever_was_there_before(tmp_path: Path) -> None:
+    fleet_path(tmp_path).write_text("{}")
+    fleet_path(tmp_path).chmod(0o644)
+    write_fleet(tmp_path, our_fleet())
+    assert stat.S_IMODE(fleet_path(tmp_path).stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet.json"]
+
+
+def test_without_a_fleet_it_is_said_how_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no fleet runs here") as caught:
+        read_fleet(tmp_path)
+    assert caught.value.hint == f"Start one: brokerwise up --state {tmp_path}"
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"pid": "x"}', b"\xff\xfe"])
+def test_a_file_that_is_not_a_fleets_is_refused(tmp_path: Path, content: bytes) -> None:
+    fleet_path(tmp_path).write_bytes(content)
+    with pytest.raises(InputError, match="is not the file of a fleet"):
+        read_fleet(tmp_path)
+
+
+def test_a_later_format_is_refused(tmp_path: Path) -> None:
+    write_fleet(tmp_path, replace(our_fleet(), format=2))
+    with pytest.raises(InputError, match="has format 2, expected 1"):
+        read_fleet(tmp_path)
+
+
+def test_a_fleet_whose_process_has_gone_has_ended(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"],
+        capture_output=True,
+        check=True,
+    )
+    write_fleet(tmp_path, replace(our_fleet(), pid=int(done.stdout)))
+    with pytest.raises(InputError, match="has ended: its process"):
+        read_fleet(tmp_path)
+    assert find_fleet(tmp_path) is not None
+
+
+def test_another_process_with_the_same_id_is_not_the_fleet(tmp_path: Path) -> None:
+    us = our_fleet()
+    write_fleet(tmp_path, replace(us, started=us.started - 1))
+    with pytest.raises(InputError, match="has ended"):
+        read_fleet(tmp_path)
+
+
+def test_a_process_that_was_not_waited_for_has_gone() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert Path(f"/proc/{child.pid}/stat").exists()
+        assert started(child.pid) is None

@@ -1,0 +1,244 @@
+"""A whole fleet of fake processes: started in order, kept, and ended."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from tests.processes import Process, wait_until
+from tests.runtime.fleet.fakes import Fakes, gone, run, until
+
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.fleet.files import find_fleet, fleet_path, read_fleet
+from brokerwise.runtime.fleet.lock import FleetRunsError, last_holder
+from brokerwise.runtime.fleet.starting import BrokerStartError, CoordinatorStartError
+from brokerwise.runtime.fleet.stopping import stop_fleet
+from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
+from brokerwise.runtime.launch import EXIT_RESTART
+from brokerwise.runtime.seeding.plain import seed_of_count
+from brokerwise.runtime.tokens import Keys, Role
+
+TWO = seed_of_count(2, "round-robin", {})
+
+
+def nothing_runs(fakes: Fakes) -> bool:
+    return all(gone(start["pid"]) for start in fakes.starts())
+
+
+async def alive(fleet: RunningFleet, fakes: Fakes, name: str, lives: int) -> None:
+    """Until the process was started so often, and is up."""
+    await until(lambda: len(fakes.starts(name)) == lives and name in fleet.pids)
+
+
+def test_the_coordinator_comes_first_and_brokers_are_told_where_it_is(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    state = tmp_path / "state"
+
+    async def work() -> None:
+        async with running_fleet(TWO, state=state, settings=fakes.settings()) as fleet:
+            file = read_fleet(state)
+            assert (file.pid, file.coordinator) == (os.getpid(), fleet.coordinator)
+            assert sorted(fleet.pids) == ["b0", "b1"]
+            assert not any(gone(pid) for pid in fleet.pids.values())
+            keys = Keys.of_secret(bytes.fromhex(file.secret))
+            assert keys.token(Role.OPERATOR, "operator") == fleet.operator_token
+
+    run(work())
+    first, *brokers = fakes.starts()
+    assert first["name"] == "coordinator"
+    assert first["state"] == str(state)
+    assert sorted(first["keys"]) == ["broker", "operator", "user"]
+    for broker in brokers:
+        assert broker["coordinator"].startswith("http://127.0.0.1:")
+        assert sorted(broker["keys"]) == ["broker", "user"]
+    assert nothing_runs(fakes)
+    assert find_fleet(state) is None
+    assert last_holder(state) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("b1", BrokerStartError), ("coordinator", CoordinatorStartError)],
+)
+def test_when_one_does_not_come_up_the_others_are_ended_too(
+    tmp_path: Path, fakes: Fakes, name: str, error: type[Exception]
+) -> None:
+    fakes.tell(name, "fail")
+    with pytest.raises(error, match="the port is taken"):
+        run(_run_forever(tmp_path, fakes))
+    assert nothing_runs(fakes)
+    assert find_fleet(tmp_path) is None
+
+
+def test_a_start_that_is_cancelled_leaves_nothing_running(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    fakes.tell("b1", "silent")
+
+    async def work() -> None:
+        fleet = asyncio.create_task(_run_forever(tmp_path, fakes))
+        await until(lambda: len(fakes.starts()) == 3)
+        fleet.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fleet
+
+    run(work())
+    assert nothing_runs(fakes)
+
+
+def test_a_broker_that_is_killed_comes_back_and_so_does_the_coordinator_on_its_port(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    said: list[str] = []
+
+    async def work() -> None:
+        settings = fakes.settings()
+        async with running_fleet(
+            TWO, state=tmp_path, settings=settings, tell=said.append
+        ) as fleet:
+            os.kill(fleet.pids["b1"], signal.SIGKILL)
+            await alive(fleet, fakes, "b1", lives=2)
+            assert fleet.coordinator_pid is not None
+            os.kill(fleet.coordinator_pid, signal.SIGKILL)
+            await until(lambda: len(fakes.starts("coordinator")) == 2)
+
+    run(work())
+    first, second = fakes.starts("coordinator")
+    url = fakes.starts("b0")[0]["coordinator"]
+    assert (first["port"], second["port"]) == (0, int(url.rpartition(":")[2]))
+    assert "b1 ended with -9; starting it again in 0.05 s" in said
+    assert len(fakes.starts("b0")) == 1
+    assert nothing_runs(fakes)
+
+
+def test_exit_codes_say_whether_a_broker_stays_out(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    said: list[str] = []
+    fakes.tell("b1", f"exit {EXIT_RESTART}")
+
+    async def work() -> None:
+        slow = fakes.settings(first_pause=60.0)
+        async with running_fleet(
+            TWO, state=tmp_path, settings=slow, tell=said.append
+        ) as fleet:
+            await until(lambda: len(fakes.starts("b1")) >= 3)
+            fakes.tell("b1", "exit 0")
+            await until(lambda: "b1 has stopped, as it was told to" in said)
+            assert sorted(fleet.pids) == ["b0"]
+
+    run(work())
+    assert "b1 restarts, as it was told to" in said
+
+
+def test_a_broker_that_does_not_come_back_is_tried_again(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    said: list[str] = []
+
+    async def work() -> None:
+        settings = fakes.settings()
+        async with running_fleet(
+            TWO, state=tmp_path, settings=settings, tell=said.append
+        ) as fleet:
+            fakes.tell("b0", "fail")
+            os.kill(fleet.pids["b0"], signal.SIGKILL)
+            await until(lambda: len(fakes.starts("b0")) >= 3)
+            fakes.tell("b0", "obey")
+            await until(lambda: "b0" in fleet.pids)
+
+    run(work())
+    assert any("the port is taken" in line for line in said)
+
+
+def test_a_second_fleet_in_the_same_directory_is_refused_from_the_start(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    async def work() -> None:
+        fakes.tell("b1", "silent")
+        slow = asyncio.create_task(_run_forever(tmp_path, fakes))
+        await until(lambda: len(fakes.starts()) == 3)
+        with pytest.raises(FleetRunsError, match="a fleet runs in") as caught:
+            await _run_forever(tmp_path, fakes)
+        assert caught.value.pid == os.getpid()
+        assert f"brokerwise down --state {tmp_path}" in caught.value.hint
+        assert isinstance(caught.value, InputError)
+        slow.cancel()
+        await asyncio.gather(slow, return_exceptions=True)
+
+    run(work())
+    assert len(fakes.starts()) == 3
+
+
+def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    with fleet_process(tmp_path, fakes) as first:
+        first.line_with("ready")
+        former = read_fleet(tmp_path)
+        first.kill()
+        assert fleet_path(tmp_path).exists()
+
+        async def work() -> None:
+            settings = fakes.settings()
+            async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+                assert all(gone(start["pid"]) for start in fakes.starts()[:3])
+                assert fleet.file.secret != former.secret
+                assert read_fleet(tmp_path) == fleet.file
+
+        run(work())
+    assert nothing_runs(fakes)
+
+
+def test_down_ends_a_fleet_and_everything_in_it(tmp_path: Path, fakes: Fakes) -> None:
+    with fleet_process(tmp_path, fakes) as fleet:
+        fleet.line_with("ready")
+        stopped = run(stop_fleet(tmp_path))
+        assert stopped.ran and not stopped.forced
+        assert nothing_runs(fakes)
+        wait_until(lambda: not fleet.alive(), 5)
+    assert run(stop_fleet(tmp_path)).pid is None
+
+
+def test_down_kills_a_fleet_that_does_not_end(tmp_path: Path, fakes: Fakes) -> None:
+    with fleet_process(tmp_path, fakes) as fleet:
+        fleet.line_with("ready")
+        os.kill(read_fleet(tmp_path).pid, signal.SIGSTOP)
+        stopped = run(stop_fleet(tmp_path, seconds=0.3))
+        assert stopped.ran and stopped.forced
+        assert nothing_runs(fakes)
+    assert find_fleet(tmp_path) is None
+
+
+def test_down_puts_away_what_a_killed_fleet_left(tmp_path: Path, fakes: Fakes) -> None:
+    with fleet_process(tmp_path, fakes) as fleet:
+        fleet.line_with("ready")
+        fleet.kill()
+        stopped = run(stop_fleet(tmp_path))
+        assert stopped.pid is not None and not stopped.ran
+        assert nothing_runs(fakes)
+    assert find_fleet(tmp_path) is None
+
+
+def test_down_ends_a_fleet_that_is_still_starting(tmp_path: Path, fakes: Fakes) -> None:
+    fakes.tell("b1", "silent")
+    with fleet_process(tmp_path, fakes) as fleet:
+        wait_until(lambda: len(fakes.starts()) == 3, 20)
+        assert run(stop_fleet(tmp_path)).ran
+        assert nothing_runs(fakes)
+        wait_until(lambda: not fleet.alive(), 5)
+
+
+def fleet_process(state: Path, fakes: Fakes) -> Process:
+    """A fleet of fakes in a process of its own, which says ready."""
+    module = "tests.runtime.fleet.fleet_of_fakes"
+    command = [sys.executable, "-m", module, str(state), str(fakes.folder)]
+    return Process(command, {"PYTHONPATH": str(Path(__file__).parents[3])})
+
+
+async def _run_forever(state: Path, fakes: Fakes) -> None:
+    async with running_fleet(TWO, state=state, settings=fakes.settings()):
+        await asyncio.Event().wait()

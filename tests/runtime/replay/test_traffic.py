@@ -1,0 +1,128 @@
+"""What a plan says that brokers, links and users see, against plain simulation."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.audit.naive import provisioned
+from tests.audit.overlay_cases import Literal, plans
+
+from brokerwise.model.network import Network
+from brokerwise.model.overlay import OverlayPlan
+from brokerwise.model.workload import Workload
+from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.replay.period import Period, period_of
+from brokerwise.runtime.replay.traffic import Traffic
+from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.seeding.placed import placed_seed
+from brokerwise.runtime.seeding.plans import Approved
+from brokerwise.runtime.seeding.wired import wired_seed
+
+
+@dataclass
+class Toy:
+    """A fleet that passes messages one by one and counts, as brokers should."""
+
+    seed: Seed
+    received: Counter[tuple[str, str]] = field(default_factory=Counter)
+    delivered: Counter[tuple[str, str]] = field(default_factory=Counter)
+    forwarded: Counter[tuple[str, str]] = field(default_factory=Counter)
+    sent: Counter[str] = field(default_factory=Counter)
+    got: Counter[str] = field(default_factory=Counter)
+
+    def publish(self, topic: str) -> None:
+        """To every broker that has a session of the topic."""
+        for broker in {s.broker for s in self.seed.sessions if topic in s.topics}:
+            self._fan_out(broker, topic, "")
+
+    def publish_as(self, user: str, topic: str) -> None:
+        home = next(s.broker for s in self.seed.sessions if s.user == user)
+        self.sent[user] += 1
+        self._pass_on(home, home, topic, user)
+
+    def _pass_on(self, broker: str, origin: str, topic: str, user: str) -> None:
+        self._fan_out(broker, topic, user)
+        for child in Overlay(self.seed.overlay[broker]).branches(origin, topic):
+            self.forwarded[broker, child] += 1
+            self._pass_on(child, origin, topic, user)
+
+    def _fan_out(self, broker: str, topic: str, user: str) -> None:
+        self.received[broker, topic] += 1
+        for session in self.seed.sessions:
+            here = session.broker == broker and topic in session.topics
+            if here and session.user != user:
+                self.delivered[broker, topic] += 1
+                self.got[session.user] += 1
+
+    def traffic(self) -> Traffic:
+        got = self.got if self.seed.overlay else {}
+        return Traffic(self.received, self.delivered, self.forwarded, self.sent, got)
+
+
+def replayed(period: Period) -> Traffic:
+    toy = Toy(period.seed)
+    for p in period.published:
+        for _ in range(p.count):
+            if p.user:
+                toy.publish_as(p.user, p.topic)
+            else:
+                toy.publish(p.topic)
+    return toy.traffic()
+
+
+@settings(max_examples=50)
+@given(
+    pairs=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1),
+    rates=st.lists(st.integers(0, 5), min_size=5, max_size=5),
+    capacity=st.integers(10, 40),
+)
+def test_a_placement_carries_what_was_planned(
+    pairs: set[tuple[int, int]], rates: list[int], capacity: int
+) -> None:
+    workload = Workload.from_pairs(
+        topics=[f"t{t}" for t, _ in pairs],
+        subscribers=[f"u{u}" for _, u in pairs],
+        rates={f"t{t}": rate for t, rate in enumerate(rates)},
+    )
+    plan = provisioned(workload, threshold=8, capacity=capacity)
+    period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    seen = replayed(period)
+    assert seen == period.planned
+    loads = [period.loads_of(seen)[b.name] for b in period.seed.brokers]
+    assert loads == plan.brokers.load.tolist()
+    assert period.messages <= sum(rates)
+    assert period.objective is None
+
+
+@settings(max_examples=100)
+@given(plans())
+def test_an_overlay_carries_what_was_planned_at_the_planned_cost(
+    case: tuple[Network, OverlayPlan],
+) -> None:
+    network, plan = case
+    period = period_of(Approved(plan, network, wired_seed(plan, network)))
+    seen = replayed(period)
+    assert seen == period.planned
+    assert period.cost_of(seen) == plan.objective
+    loads = [period.loads_of(seen)[b.name] for b in period.seed.brokers]
+    assert loads == plan.load.tolist()
+    truth = Literal(network, plan.broker.tolist())
+    sent = {f"u{u}": sum(truth.sent(u).values()) for u in range(network.users)}
+    assert dict(seen.sent) == {user: n for user, n in sent.items() if n}
+
+
+def test_a_period_says_how_long_it_takes_and_how_large_messages_are() -> None:
+    workload = Workload.from_pairs(
+        topics=["a"],
+        subscribers=["u"],
+        rates={"a": 3},
+        period_seconds=60,
+        message_bytes=7,
+    )
+    plan = provisioned(workload, threshold=3, capacity=6)
+    period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    assert (period.seconds, period.message_bytes, period.messages) == (60, 7, 3)
+    assert period.planned.deliveries == 3
+    assert np.array_equal(list(period.loads.values()), [6])

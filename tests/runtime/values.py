@@ -1,0 +1,57 @@
+"""Any value of a dataclass or a frame that JSON can carry, for hypothesis."""
+
+import dataclasses
+import types
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from hypothesis import strategies as st
+
+from brokerwise.runtime.limits import MAX_NAME_BYTES, MAX_SEQ
+
+# JSON has neither infinity nor NaN, nor half a character.
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+names = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20
+) | st.sampled_from(["a" * MAX_NAME_BYTES, "é" * (MAX_NAME_BYTES // 2)])
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+counts = st.integers(1, MAX_SEQ)  # also where 0 would do, so that all fields take it
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-MAX_SEQ, MAX_SEQ) | numbers | texts,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+PLAIN: dict[Any, st.SearchStrategy[Any]] = {
+    str: names,
+    int: counts,
+    float: numbers,
+    bool: st.booleans(),
+    type(None): st.none(),
+    msgspec.Raw: json_values.map(lambda v: msgspec.Raw(msgspec.json.encode(v))),
+}
+
+
+def any_value(kind: Any) -> st.SearchStrategy[Any]:
+    """A strategy for values of a type, by its annotation."""
+    if kind in PLAIN:
+        return PLAIN[kind]
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return st.one_of(*map(any_value, arguments))
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return st.lists(any_value(arguments[0]), max_size=3).map(tuple)
+    if origin is tuple:
+        return st.tuples(*map(any_value, arguments))
+    if origin is dict:
+        return st.dictionaries(*map(any_value, arguments), max_size=3)
+    return st.builds(kind, **{f: any_value(t) for f, t in fields_of(kind).items()})
+
+
+def fields_of(kind: Any) -> dict[str, Any]:
+    """The fields of a dataclass or a frame, and their types without limits."""
+    hints = get_type_hints(kind)
+    if dataclasses.is_dataclass(kind):
+        return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    return {name: hints[name] for name in kind.__struct_fields__}
