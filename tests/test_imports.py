@@ -114,7 +114,8 @@ def _folder(module: str) -> str:
     """The part of the layout that a module belongs to; the package itself is `api`."""
     inner = module.removeprefix(PACKAGE).removeprefix(".")
     first = inner.split(".")[0]
-    return {"": "api", "__init__": "api", "__main__": "cli"}.get(first, first)
+    package = ("", "__init__", "exports")
+    return "api" if first in package else {"__main__": "cli"}.get(first, first)
 
 
 def _forbidden_arrows(
@@ -153,6 +154,8 @@ def _is_plain(statement: ast.stmt) -> bool:
     match statement:
         case ast.Import() | ast.ImportFrom():
             return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body, orelse=[]):
+            return all(_is_plain(inner) for inner in body)
         case ast.Expr(value=ast.Constant(value=str())):
             return True
         case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List() as names):

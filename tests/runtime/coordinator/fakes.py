@@ -1,6 +1,7 @@
 """A coordinator that runs in the test's own event loop, and brokers that obey."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -10,7 +11,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from brokerwise.runtime.control import (
-    Address,
     BrokerConfiguration,
     CursorRow,
     MoveAnswer,
@@ -35,11 +35,15 @@ OPERATOR = KEYS.token(Role.OPERATOR, "op")
 BROKER = KEYS.token(Role.BROKER, "a broker")
 
 
-def run(work: Coroutine[Any, Any, T], seconds: float = 30) -> T:
+def run(
+    work: Coroutine[Any, Any, T], seconds: float = 30, debug: bool | None = None
+) -> T:
+    """In the debug mode of asyncio, if it is on, HTTP costs ten times as much."""
+
     async def bounded() -> T:
         return await asyncio.wait_for(work, seconds)
 
-    return asyncio.run(bounded())
+    return asyncio.run(bounded(), debug=debug)
 
 
 async def until(condition: Callable[[], object], seconds: float = 20) -> None:
@@ -70,8 +74,9 @@ class Clock:
 class Caller:
     """Speaks to a coordinator at an address."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
         self.url = url
+        self.tls = tls
 
     async def call(
         self, path: str, body: object = None, *, token: str = OPERATOR
@@ -80,7 +85,12 @@ class Caller:
         content = None if body is None else msgspec.json.encode(body)
         method = "GET" if body is None else "POST"
         answer = await request(
-            method, self.url + path, body=content, token=token, seconds=20
+            method,
+            self.url + path,
+            body=content,
+            token=token,
+            seconds=20,
+            ssl=self.tls,
         )
         return answer.status, msgspec.json.decode(answer.body)
 
@@ -152,6 +162,7 @@ class FakeBroker:
     def __init__(self, name: str) -> None:
         self.name = name
         self.port = 0
+        self.scheme = "ws"
         self.configuration = BrokerConfiguration(0, 0, 0)
         self.routes: dict[str, Route] = {}
         self.positions: list[CursorRow] = []
@@ -163,11 +174,10 @@ class FakeBroker:
         self.hold: dict[str, asyncio.Event] = {}
         self.stops: list[bool] = []
         self.deaf = False
-        self._told_of = asyncio.Event()
 
     @property
     def url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def epoch(self) -> int:
@@ -176,7 +186,12 @@ class FakeBroker:
     async def register(self, coordinator: Caller) -> None:
         body = {"broker": self.name, "url": self.url, "pid": 1}
         self.configuration = await ask(
-            f"{coordinator.url}/registerbroker", body, BrokerConfiguration, token=BROKER
+            f"{coordinator.url}/registerbroker",
+            body,
+            BrokerConfiguration,
+            token=BROKER,
+            seconds=20,
+            ssl=coordinator.tls,
         )
 
     async def beat(self, coordinator: Caller) -> Any:
@@ -192,7 +207,8 @@ class FakeBroker:
         return await coordinator.as_broker("/join", named | body)
 
     def members(self, topic: str) -> list[str]:
-        return [address.broker for address in self.routes[topic].brokers]
+        route = self.routes.get(topic)
+        return [address.broker for address in route.brokers] if route else []
 
     def opened(self, c: Connection) -> None: ...
     def received(self, c: Connection, text: bytes) -> None: ...
@@ -234,17 +250,16 @@ class FakeBroker:
 
 
 @asynccontextmanager
-async def broker(name: str, coordinator: Caller) -> AsyncIterator[FakeBroker]:
+async def broker(
+    name: str, coordinator: Caller, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[FakeBroker]:
     """A broker that listens and has registered."""
     fake = FakeBroker(name)
-    serving = await serve(fake, host="127.0.0.1", port=0)
+    serving = await serve(fake, host="127.0.0.1", port=0, ssl=tls)
     fake.port = serving.port
+    fake.scheme = "wss" if tls else "ws"
     try:
         await fake.register(coordinator)
         yield fake
     finally:
         await serving.close()
-
-
-def addresses(*names: str) -> tuple[Address, ...]:
-    return tuple(Address(name, f"ws://{name}:1") for name in names)

@@ -16,6 +16,7 @@ from tests.runtime.coordinator.fakes import (
     run,
     running,
     token,
+    until,
 )
 
 from brokerwise.runtime.control import Axis, Branch, OverlayPart
@@ -55,20 +56,20 @@ OVERLAY = Seed(
 
 def test_a_broker_that_registers_learns_all_that_it_needs(tmp_path: Path) -> None:
     async def work() -> None:
-        async with running(tmp_path, PLANNED) as fleet:
-            async with broker("b0", fleet) as b0:
-                await b0.join(fleet, "news")
-                async with broker("b1", fleet) as b1:
-                    found = b1.configuration
-                    assert found.epoch > b0.epoch
-                    assert (found.lease_seconds, found.heartbeat_seconds) == (3, 0.75)
-                    assert {a.broker: a.url for a in found.brokers} == {
-                        "b0": b0.url,
-                        "b1": b1.url,
-                    }
-                    assert [r.topic for r in found.routes] == ["news"]
-                    assert found.steps == {"news": "spin:5"}
-                    assert found.overlay is None
+        async with (
+            running(tmp_path, PLANNED) as fleet,
+            broker("b0", fleet) as b0,
+        ):
+            await b0.join(fleet, "news")
+            async with broker("b1", fleet) as b1:
+                found = b1.configuration
+                assert found.epoch > b0.epoch
+                assert (found.lease_seconds, found.heartbeat_seconds) == (3, 0.75)
+                here = {"b0": b0.url, "b1": b1.url}
+                assert {a.broker: a.url for a in found.brokers} == here
+                assert [r.topic for r in found.routes] == ["news"]
+                assert found.steps == {"news": "spin:5"}
+                assert found.overlay is None
 
     run(work())
 
@@ -184,11 +185,8 @@ def test_leaving_a_topic_tells_all_but_the_only_one_stays(tmp_path: Path) -> Non
             answer = await b1.join(fleet, leave=("news", "never"))
             (route,) = answer["routes"]
             assert [a["broker"] for a in route["brokers"]] == ["b0"]
-            while any(
-                b.routes.get("news") is None or b.members("news") != ["b0"]
-                for b in (b0, b1)
-            ):
-                await asyncio.sleep(0.01)
+            await until(lambda: b0.members("news") == ["b0"])
+            await until(lambda: b1.members("news") == ["b0"])
             alone = await b0.join(fleet, leave=("news",))
             assert alone["routes"] == [route]
 
@@ -228,7 +226,7 @@ def test_two_thousand_topics_are_joined_in_one_request(tmp_path: Path) -> None:
             assert len(answer["routes"]) == len(answer["cursors"]) == 2000
             assert set(b0.routes) == set(topics)
 
-    run(work())
+    run(work(), debug=False)
 
 
 def test_a_topic_that_nobody_carries_is_given_to_a_broker_that_is_told(
@@ -560,14 +558,14 @@ BAD_BODIES = [
 ]
 
 
-@pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))
-def test_a_bad_body_is_refused_with_a_reason(tmp_path: Path, body: bytes) -> None:
+def test_a_bad_body_is_refused_with_a_reason(tmp_path: Path) -> None:
     async def work() -> None:
         async with running(tmp_path, plain_seed(1), chores=False) as fleet:
-            url = f"{fleet.url}/requestbroker"
-            answer = await request("POST", url, body=body, token=OPERATOR)
-            assert answer.status == 422
-            assert json.loads(answer.body)["error"]
+            for body in BAD_BODIES:
+                url = f"{fleet.url}/requestbroker"
+                answer = await request("POST", url, body=body, token=OPERATOR)
+                assert answer.status == 422, body[:40]
+                assert json.loads(answer.body)["error"]
 
     run(work())
 
@@ -611,31 +609,6 @@ def test_an_unknown_path_and_a_wrong_method_are_answered_alike(tmp_path: Path) -
             assert (status, set(content)) == (405, {"error"})
 
     run(work())
-
-
-def test_two_thousand_users_are_placed_within_seconds(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b1", fleet) as b1,
-        ):
-            started = time.monotonic()
-            for start in range(0, 2000, 50):
-                await asyncio.gather(
-                    *(
-                        fleet.done("/requestbroker", {"user": f"u{i}"}, token(f"u{i}"))
-                        for i in range(start, start + 50)
-                    ),
-                    *(b0.beat(fleet), b1.beat(fleet)),
-                )
-            assert time.monotonic() - started < 20  # 3 s when nothing else runs
-            rows = fleet.coordinator.sql.execute(
-                "SELECT broker, count(*) FROM sessions GROUP BY broker"
-            )
-            assert dict(rows.fetchall()) == {"b0": 1000, "b1": 1000}
-
-    run(work(), 60)
 
 
 def test_a_token_of_another_fleet_is_no_good(tmp_path: Path) -> None:

@@ -8,7 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from brokerwise.runtime.client.client import Client
-from brokerwise.runtime.client.events import GapTold, Notice, Received
+from brokerwise.runtime.client.events import (
+    Connected,
+    GapTold,
+    Moved,
+    Notice,
+    Received,
+)
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
 from brokerwise.runtime.seed import Seed
@@ -35,14 +41,11 @@ class Subscriber:
 
     def broker(self) -> str:
         """Where it was connected last."""
-        return next(n.broker for n in reversed(self.notices) if not _ended(n))
+        places = [n.broker for n in self.notices if isinstance(n, Connected | Moved)]
+        return places[-1]
 
     def last(self, topic: str, source: str) -> int:
         return max(self.seen.get((topic, source), [0]))
-
-
-def _ended(notice: Notice) -> bool:
-    return not hasattr(notice, "broker") or type(notice).__name__ == "Disconnected"
 
 
 @dataclass(eq=False)

@@ -25,10 +25,12 @@ def run(work: Coroutine[Any, Any, T], seconds: float = 30) -> T:
     return asyncio.run(bounded())
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+async def until(
+    condition: Callable[[], bool], seconds: float = 20, why: str = ""
+) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to that in time"
+        assert time.monotonic() < deadline, f"not in time; {why}"
         await asyncio.sleep(0.01)
 
 

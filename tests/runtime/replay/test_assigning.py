@@ -94,3 +94,14 @@ def test_a_subscriber_that_is_called_like_a_publisher_is_still_served() -> None:
     plan = provisioned(workload, threshold=3, capacity=6)
     period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
     assert sum(task.expected for task in shared(period, 1)) == 3
+
+
+def test_topics_of_one_broker_are_published_over_one_line() -> None:
+    workload = Workload.from_pairs(
+        topics=["a", "b"], subscribers=["u", "u"], rates={"a": 3, "b": 2}
+    )
+    plan = provisioned(workload, threshold=5, capacity=20)
+    period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    (task,) = shared(period, 1)
+    assert [speech.lines for speech in task.speeches] == [(1,), (1,)]
+    assert len(task.lines) == 2

@@ -129,13 +129,20 @@ def test_an_answer_of_another_kind_is_unreadable(run: Run, body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"],
+    ("answer", "reason"),
+    [
+        (b"", "hung up without an answer"),
+        (b"HTTP/1.1 2", "hung up without an answer"),
+        (b"nonsense\r\n\r\n", "illegal status line"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", "4 bytes, expected 10"),
+    ],
 )
-def test_an_answer_that_breaks_off_is_no_answer(run: Run, answer: bytes) -> None:
+def test_an_answer_that_breaks_off_is_no_answer(
+    run: Run, answer: bytes, reason: str
+) -> None:
     async def check() -> None:
         async with speaking(answer) as url:
-            with pytest.raises(UnreachableError):
+            with pytest.raises(UnreachableError, match=reason):
                 await request("GET", url)
 
     run(check())

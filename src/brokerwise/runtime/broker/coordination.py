@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
@@ -19,7 +20,7 @@ from brokerwise.runtime.control import (
     JoinRequest,
     Route,
 )
-from brokerwise.runtime.limits import LEASE_SECONDS
+from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 from brokerwise.runtime.wire.requests import RefusedError, ask
 
 T = TypeVar("T")
@@ -49,6 +50,14 @@ class Health:
     broker: str
     epoch: int
     renewed: float
+
+
+class Lease(Enum):
+    """How a broker's lease stands."""
+
+    KEPT = "kept"
+    LOST = "lost"
+    UNKNOWN = "unknown"
 
 
 class Coordination:
@@ -102,27 +111,37 @@ class Coordination:
             self._passage.routes_changed(found.routes)
             return found
 
-    async def renew(self, heartbeat: Heartbeat) -> bool:
-        """Report once; False if the coordinator has given this epoch up.
+    async def renew(self, heartbeat: Heartbeat) -> Lease:
+        """Report once, and see how the lease stands.
 
-        Without an answer the lease is as it was: see `is_cut_off`.
+        Without an answer it stands if the coordinator is down, for then nobody can
+        have taken over; not if another broker has renewed its own just now, and we
+        still cannot.
         """
+        answer = await self._report(heartbeat)
+        if answer is Lease.UNKNOWN and self._is_late() and await self._others_renew():
+            answer = await self._report(heartbeat)
+            return Lease.LOST if answer is Lease.UNKNOWN else answer
+        return Lease.KEPT if answer is Lease.UNKNOWN else answer
+
+    async def _report(self, heartbeat: Heartbeat) -> Lease:
         try:
             answer = await self._ask("/heartbeat", heartbeat, HeartbeatAnswer)
         except BrokerwiseError:
-            return True
-        if not answer.lost:
-            self.renewed_at = self._loop.time()
-            self._peers.learn(answer.brokers)
-        return not answer.lost
+            return Lease.UNKNOWN
+        if answer.lost:
+            return Lease.LOST
+        self.renewed_at = self._loop.time()
+        self._peers.learn(answer.brokers)
+        return Lease.KEPT
 
-    async def is_cut_off(self) -> bool:
-        """Whether we alone cannot renew: the lease has lapsed and another broker
-        still renews its own. If none does, the coordinator is down."""
-        if self._loop.time() - self.renewed_at < LEASE_SECONDS:
-            return False
+    def _is_late(self) -> bool:
+        return self._loop.time() - self.renewed_at > LEASE_SECONDS
+
+    async def _others_renew(self) -> bool:
         asked = [self._renewed(url) for url in self._peers.addresses().values()]
-        return any([found < LEASE_SECONDS for found in await asyncio.gather(*asked)])
+        just_now = 2 * HEARTBEAT_SECONDS
+        return any([found < just_now for found in await asyncio.gather(*asked)])
 
     async def leave_fleet(self) -> None:
         """Say that this broker ends, so that nobody waits for its lease to lapse."""

@@ -86,6 +86,7 @@ class Pages:
 
     async def _publish(self, user: str, body: bytes) -> HttpAnswer:
         try:
+            body.decode()  # inside of data nobody else looks
             posted = msgspec.json.decode(body, type=Posted)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             return _error(422, str(error))

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from brokerwise.runtime.broker.connections import Connections
-from brokerwise.runtime.broker.coordination import Coordination
+from brokerwise.runtime.broker.coordination import Coordination, Lease
 from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.measures import Measures, metrics_text
 from brokerwise.runtime.broker.overlay import Overlay
@@ -242,8 +242,7 @@ class Broker:
     async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            kept = await self._coordination.renew(self._heartbeat())
-            if not kept or await self._coordination.is_cut_off():
+            if await self._coordination.renew(self._heartbeat()) is Lease.LOST:
                 self._fence()
             if self._fencing is not None:
                 await self._fencing

@@ -138,6 +138,8 @@ class Client:
         if topic.startswith(PREFIX) and await self._space():
             await core.publisher.publish_at(await core.home(), topic, data)
         else:
+            if not core.publisher.knows(topic):
+                _check_names("topic", (topic,))
             await core.publisher.publish(topic, data)
 
     async def publish_content(self, content: Point, data: Any) -> None:
@@ -153,7 +155,9 @@ class Client:
     async def prepare(self, topics: Iterable[str]) -> None:
         """Learn the routes of many topics at once and connect to their brokers, so
         that the first message of each need not. Cancelling it loses nothing."""
-        await self._open.publisher.prepare(topics)
+        names = list(dict.fromkeys(topics))
+        _check_names("topic", names)
+        await self._open.publisher.prepare(names)
 
     async def flush(self) -> None:
         """Returns when every broker has confirmed all that it was sent, or has gone

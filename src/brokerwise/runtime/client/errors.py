@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from brokerwise.model.errors import BrokerwiseError
+from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.frames import CloseCode
 
 
-class UnknownTopicError(BrokerwiseError):
+class UnknownTopicError(InputError):
     """Topics that there are none of."""
 
     def __init__(self, topics: Sequence[str], reason: str = "") -> None:
@@ -28,11 +28,11 @@ class NotInPlanError(UnknownTopicError):
         )
 
 
-class WrongRangeError(BrokerwiseError):
+class WrongRangeError(InputError):
     """Ranges, or a point, that do not fit the content of the fleet."""
 
 
-class MessageTooLargeError(BrokerwiseError):
+class MessageTooLargeError(InputError):
     """A message is larger than a broker takes."""
 
     def __init__(self, topic: str, size: int, largest: int) -> None:

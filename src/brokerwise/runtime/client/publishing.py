@@ -70,7 +70,7 @@ class Publisher:
         self._send(topic, content, ((link,), 0))
 
     async def prepare(self, topics: Iterable[str]) -> None:
-        unknown = [t for t in dict.fromkeys(topics) if not self._routes.knows(t)]
+        unknown = [topic for topic in topics if not self.knows(topic)]
         if unknown:
             await self._learn(unknown)
         while self._routes.lacking(self._setting.links.is_usable):
@@ -82,6 +82,10 @@ class Publisher:
         while any(link.sent > link.confirmed for link in self._setting.links):
             self._setting.check()
             await self._progressed.wait()
+
+    def knows(self, topic: str) -> bool:
+        """Whether there is such a topic, as far as we have heard."""
+        return self._routes.knows(topic)
 
     # What brokers say
 

@@ -33,6 +33,7 @@ from brokerwise.runtime.frames import Problem, Subscribe, Subscribed, Unsubscrib
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
 ANSWER_SECONDS = 5.0  # that a broker may take over a subscription
+ASK_AGAIN_SECONDS = 1.0  # whether it is still the one to go to
 
 
 @dataclass(eq=False)
@@ -82,6 +83,7 @@ class Subscriber:
         self._last_id = 0
         self._served: dict[Link, set[str]] = {}
         self._home: SessionPlace | None = None
+        self._going: set[str] = set()
         self._repairing: asyncio.Task[None] | None = None
 
     # What the application asks for
@@ -270,18 +272,29 @@ class Subscriber:
     # How it is repaired
 
     async def _repair(self) -> None:
+        """Go where the coordinator says; ask again while that comes to nothing."""
         backoff = Backoff()
-        while True:
+        while self._is_lacking():
             try:
-                places = await self._places()
-                await asyncio.gather(*(self._go_to(place) for place in places))
+                for place in await self._places():
+                    self._go_to(place)
             except (UnreachableError, RefusedError) as error:
                 self._setting.tell(Retrying(error.message))
-            if not self._is_lacking():
-                return
-            await asyncio.sleep(backoff.pause())
-            if not self._is_lacking():
-                return
+            await self._let_them_answer()
+            if self._is_lacking() and not self._going:
+                await asyncio.sleep(backoff.pause())
+
+    def _go_to(self, place: SessionPlace) -> None:
+        if place.url not in self._going:
+            self._going.add(place.url)
+            self._setting.start(self._go(place))
+
+    async def _let_them_answer(self) -> None:
+        """Brokers that we went to: one may take its time, or be frozen."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + ASK_AGAIN_SECONDS
+        while self._going and self._is_lacking() and loop.time() < until:
+            await self._setting.changed.wait(until - loop.time())
 
     async def _places(self) -> tuple[SessionPlace, ...]:
         """Where the coordinator wants the sessions; without a plan that is where one
@@ -304,7 +317,7 @@ class Subscriber:
         self._home = next((p for p in answer.sessions if p.topics is None), None)
         return answer.sessions
 
-    async def _go_to(self, place: SessionPlace) -> None:
+    async def _go(self, place: SessionPlace) -> None:
         here = self._wanted if place.topics is None else set(place.topics)
         try:
             if self._lacking(here) or any(r.is_lacking for r in self._ranges):
@@ -314,6 +327,9 @@ class Subscriber:
                     await self._attach_ranges(link, ranges)
         except (UnreachableError, RefusedError, LinkLostError) as error:
             self._setting.tell(Retrying(error.message))
+        finally:
+            self._going.discard(place.url)
+            self._setting.changed.notify()
 
     def _is_lacking(self) -> bool:
         return any(r.is_lacking for r in self._ranges) or bool(

@@ -162,8 +162,8 @@ class Exchange(asyncio.Protocol):
         self._answering = None
         if self._over:
             return
-        self._send(http, answer, last=self._listener.stopping)
         self._listener.await_request(self)
+        self._send(http, answer, last=self._listener.stopping)
         if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
             self._over = True
             self._transport.close()

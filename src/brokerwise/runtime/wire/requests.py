@@ -148,10 +148,13 @@ async def _answer(http: h11.Connection, reader: asyncio.StreamReader) -> HttpAns
     while True:
         event = http.next_event()
         if event is h11.NEED_DATA:
-            http.receive_data(await reader.read(_READ_BYTES))
+            data = await reader.read(_READ_BYTES)
+            if not (data or status):
+                raise ConnectionError("it hung up without an answer")
+            http.receive_data(data)
         elif isinstance(event, h11.Response):
             status = event.status_code
-            kind = dict(event.headers.raw_items()).get(b"content-type", b"").decode()
+            kind = dict(event.headers).get(b"content-type", b"").decode("latin-1")
         elif isinstance(event, h11.Data):
             body += event.data
             if len(body) > MAX_ANSWER_BYTES:
@@ -159,8 +162,6 @@ async def _answer(http: h11.Connection, reader: asyncio.StreamReader) -> HttpAns
                 raise h11.RemoteProtocolError(f"the answer is over {limit} bytes")
         elif isinstance(event, h11.EndOfMessage):
             return HttpAnswer(status, bytes(body), kind)
-        elif isinstance(event, h11.ConnectionClosed):
-            raise ConnectionError("it hung up without an answer")
 
 
 def _error_in(body: bytes) -> str:
