@@ -35,6 +35,7 @@ class Latency:
     per_second: float
     p50_ms: float
     p99_ms: float
+    client_cpu: float
 
 
 def throughput(
@@ -76,6 +77,7 @@ def latency(
         before = crowd.published
         crowd.latencies = []
         start = due = time.perf_counter()
+        own = time.process_time()
         while (now := time.perf_counter()) < start + seconds:
             if now >= due:
                 crowd.publish(1)
@@ -83,9 +85,10 @@ def latency(
             crowd.turn(max(0.0, due - time.perf_counter()))
         crowd.wait_for_all(_PATIENCE_SECONDS)
         took = time.perf_counter() - start
+        busy = (time.process_time() - own) / took
         p50, p99 = 1000 * np.percentile(crowd.latencies, [50, 99])
         deliveries = (crowd.published - before) * subscribers
-        return Latency(deliveries / took, float(p50), float(p99))
+        return Latency(deliveries / took, float(p50), float(p99), busy)
 
 
 def bytes_per_session(

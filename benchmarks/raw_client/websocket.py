@@ -119,6 +119,10 @@ def _end_of_frame(data: bytes, at: int) -> int | None:
     """Where the server's frame that begins there ends; None if not all has come."""
     if len(data) < at + 4:
         return None
+    if data[at] == 0x88:
+        code = int.from_bytes(data[at + 2 : at + 4])
+        reason = data[at + 4 : at + 2 + data[at + 1]].decode()
+        raise ConnectionError(f"the broker hung up: {code} {reason}")
     if data[at] != 0x81 or data[at + 1] > 126:
         raise ValueError(f"not a frame of text: {data[at : at + 200]!r}")
     end = at + 2 + data[at + 1]

@@ -92,6 +92,12 @@ def test_messages_are_counted_between_beats_however_they_are_cut(
     assert end + last == len(stream)
 
 
+def test_it_is_said_why_a_broker_hung_up() -> None:
+    closing = b"\x88\x0c" + (4504).to_bytes(2) + b"was cut off"[:10]
+    with pytest.raises(ConnectionError, match="hung up: 4504 was cut of"):
+        own().complete(closing)
+
+
 def test_our_acknowledgements_name_the_last_message() -> None:
     speech = own()
     (text,) = heard_by_a_server(speech.acknowledgement(memoryview(b""), 0, 64))
@@ -192,6 +198,7 @@ def test_rates_and_latencies_are_compared(capsys: pytest.CaptureFixture[str]) ->
     assert rates["ratio_to_mosquitto_qos0"] > 0
     assert rates["ratio_to_mosquitto_qos1"] > 0
     assert rates["p99_ms_at_half_rate"] > 0
+    assert rates["p99_ms_at_half_mosquitto_rate"] > 0
     assert len(rates["per_second"]) == 5
 
 

@@ -6,6 +6,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 from hypothesis import example, given
@@ -46,6 +47,11 @@ from brokerwise.runtime.frames import (
     encode,
 )
 from brokerwise.runtime.limits import TRANSITION_SECONDS
+
+
+def framed(text: bytes) -> bytes:
+    return text + b"\n"
+
 
 BROKERS = ("b0", "b1", "b2")
 TOPICS = ("news", "sport")
@@ -190,7 +196,7 @@ class Broker:
 
     def __init__(self, name: str, world: World) -> None:
         self.name, self.world = name, world
-        self.passage = Passage(name, self, bytes, lambda: world.now)
+        self.passage = Passage(name, self, framed, lambda: world.now)
         self.hub = Hub(self.passage, self)
         self.asked = False
         self.leaving: set[str] = set()
@@ -211,6 +217,9 @@ class Broker:
         self.world.post(
             ("coordinator", self.name), lambda: self.passage.routed(topic, route)
         )
+
+    def flush(self) -> None:
+        self.world.post((self.name, "flushes"), self.passage.flush)
 
     def process(self, topic: str, item: Item) -> bool:
         return False
@@ -244,8 +253,12 @@ class Line:
         return self.send
 
     def send(self, text: bytes) -> None:
-        frame = decode_from_broker(text)
-        self._world.post(self._lane, lambda: self._hear(frame))
+        for line in text.splitlines():
+            frame = decode_from_broker(line)
+            self._world.post(self._lane, partial(self._hear, frame))
+
+    def buffered(self) -> int:
+        return 0
 
     def close(self, code: int, reason: str) -> None:
         return

@@ -28,7 +28,8 @@ ACK_PATIENCE_SECONDS = 10.0  # and one that acknowledges nothing for so long
 SESSION_QUEUE_BYTES = 8 << 20  # that wait for a slow reader, then it is closed
 PUBLISH_WINDOW = 1_024  # messages that a publisher may have unconfirmed at a broker
 PUBLISH_RATE = 50_000  # messages a second from one connection, then it is held back
-DELIVERIES_PER_TURN = 10_000  # then other connections have their turn
+DELIVERIES_PER_TURN = 40_000  # then other connections have their turn
+PRESSED_SECONDS = 0.5  # a publisher waits so long for subscribers whose queue fills
 
 STEP_QUEUE_MESSAGES = 10_000  # that wait for a processing step, then no more fit
 STEP_QUEUE_BYTES = 64 << 20

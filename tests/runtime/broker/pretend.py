@@ -13,11 +13,16 @@ from brokerwise.runtime.control import Address, JoinAnswer, Route
 from brokerwise.runtime.frames import (
     Forward,
     FromBroker,
+    FromClient,
     Message,
     Publish,
     Subscribe,
     decode_from_broker,
 )
+
+
+def framed(text: bytes) -> bytes:
+    return text + b"\n"
 
 
 class Clock:
@@ -36,13 +41,18 @@ class KeptLine:
 
     frames: list[FromBroker] = field(default_factory=list)
     closed: tuple[int, str] | None = None
+    unread: int = 0
 
     @property
     def write(self) -> Callable[[bytes], None]:
         return self.send
 
     def send(self, text: bytes) -> None:
-        self.frames.append(decode_from_broker(text))
+        """Frames come in one piece or several: one a line, as `framed` makes them."""
+        self.frames += map(decode_from_broker, text.splitlines())
+
+    def buffered(self) -> int:
+        return self.unread
 
     def close(self, code: int, reason: str) -> None:
         self.closed = (code, reason)
@@ -65,6 +75,7 @@ class NotedOutside:
     looked_up: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     joins: int = 0
+    flushes: int = 0
     steps: dict[str, list[Item]] = field(default_factory=dict)
 
     def forward(self, broker: str, frame: Forward) -> None:
@@ -78,6 +89,9 @@ class NotedOutside:
 
     def leave(self, topic: str) -> None:
         self.left.append(topic)
+
+    def flush(self) -> None:
+        self.flushes += 1
 
     def process(self, topic: str, item: Item) -> bool:
         if topic not in self.steps:
@@ -93,7 +107,7 @@ class Pretended:
         self.name = name
         self.clock = clock or Clock()
         self.outside = NotedOutside()
-        self.passage = Passage(name, self.outside, bytes, self.clock)
+        self.passage = Passage(name, self.outside, framed, self.clock)
         self.hub = Hub(self.passage, self.outside)
 
     def session(self, user: str, *, is_peer: bool = False) -> tuple[Session, KeptLine]:
@@ -110,9 +124,11 @@ class Pretended:
             self.hub.joined(JoinAnswer(routes))
         return session, line
 
-    def publish(self, session: Session, *frames: Publish) -> None:
+    def hear(self, session: Session, *frames: FromClient) -> None:
+        """A turn in which a session says this."""
         for frame in frames:
             self.hub.handle(session, frame, self.clock())
+        self.passage.flush()
 
 
 def route(topic: str, generation: int, *brokers: str) -> Route:

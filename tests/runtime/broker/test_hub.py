@@ -52,7 +52,7 @@ def test_a_carried_topic_is_confirmed_at_once_with_what_was_delivered() -> None:
     broker = Pretended()
     broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 1), message("news", 2))
+    broker.hear(source, message("news", 1), message("news", 2))
     _, line = broker.subscriber("bob", "news")
     assert line.frames == [Subscribed(1, ("news",), (("news", "paper", 1, 2),))]
     assert broker.outside.joins == 1
@@ -88,7 +88,7 @@ def test_a_user_has_one_session_and_the_later_one_stays() -> None:
     _, second = broker.subscriber("ann", "news")
     assert first.closed is not None and first.closed[0] == CloseCode.REPLACED
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 1))
+    broker.hear(source, message("news", 1))
     assert first.messages() == [] and len(second.messages()) == 1
 
 
@@ -140,7 +140,7 @@ def test_acknowledgements_count_and_keep_cursors_of_what_was_sent() -> None:
     broker = Pretended()
     session, _ = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 1), message("news", 2))
+    broker.hear(source, message("news", 1), message("news", 2))
     cursors = (("news", "paper", 1, 2), ("news", "nobody", 1, 1), ("x", "y", 1, 1))
     broker.hub.handle(session, Ack(2, cursors), 105.0)
     assert (session.acknowledged, session.acknowledged_at) == (2, 105.0)
@@ -236,13 +236,13 @@ def test_on_an_overlay_content_goes_along_the_tree_of_where_it_came_in() -> None
     _, own = broker.subscriber("paper", "subchannel/4")
     _, other = broker.subscriber("ann", "subchannel/4")
     source, _ = broker.session("paper")
-    broker.publish(source, message("subchannel/4", 1))
+    broker.hear(source, message("subchannel/4", 1))
     assert own.messages() == [] and other.positions() == [("paper", 1, 1)]
     sent = broker.outside.forwards
     assert [(b, f.origin) for b, f in sent] == [("b1", "b0"), ("b2", "b0")]
     peer, _ = broker.session("b9", is_peer=True)
     arrived = Forward("subchannel/4", "far", 1, 1, origin="b9")
-    broker.hub.handle(peer, arrived, 0.0)
+    broker.hear(peer, arrived)
     assert broker.outside.forwards[2:] == [("b3", arrived)]
     assert len(own.messages()) == 1 and len(other.messages()) == 2
 
@@ -275,7 +275,7 @@ def test_on_an_overlay_only_sub_channels_are_topics(name: str) -> None:
     broker.hub.handle(session, Subscribe(1, (name,)), 0.0)
     assert isinstance(line.frames[0], Problem)
     assert line.frames[1] == Subscribed(1, ())
-    broker.publish(session, message(name, 1))
+    broker.hear(session, message(name, 1))
     assert isinstance(line.last(), Problem)
 
 

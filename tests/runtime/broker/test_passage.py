@@ -1,8 +1,19 @@
 """The way of a message through a broker."""
 
 from brokerwise.runtime.control import JoinAnswer
-from brokerwise.runtime.frames import Forward, Problem, StaleRoute, Subscribe
-from brokerwise.runtime.limits import HELD_MESSAGES, TRANSITION_SECONDS
+from brokerwise.runtime.frames import (
+    Forward,
+    Problem,
+    StaleRoute,
+    Subscribe,
+    Subscribed,
+)
+from brokerwise.runtime.limits import (
+    HELD_MESSAGES,
+    PRESSED_SECONDS,
+    SESSION_QUEUE_BYTES,
+    TRANSITION_SECONDS,
+)
 
 from .pretend import Pretended, message, route
 
@@ -13,7 +24,7 @@ def test_a_message_reaches_all_sessions_of_its_topic_and_no_other() -> None:
     _, second = broker.subscriber("bob", "news", "sport")
     _, other = broker.subscriber("cid", "sport")
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 1, data={"a": [1, 2]}), message("news", 2))
+    broker.hear(source, message("news", 1, data={"a": [1, 2]}), message("news", 2))
     for line in (first, second):
         assert line.positions() == [("paper", 1, 1), ("paper", 1, 2)]
         assert bytes(line.messages()[0].data) == b'{"a":[1,2]}'
@@ -27,7 +38,7 @@ def test_a_message_that_comes_again_is_not_shown_again() -> None:
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     for seq in (1, 2, 2, 1, 3):
-        broker.publish(source, message("news", seq))
+        broker.hear(source, message("news", seq))
     assert line.positions() == [("paper", 1, seq) for seq in (1, 2, 3)]
     assert broker.passage.topics["news"].received == 3
 
@@ -37,13 +48,13 @@ def test_an_old_route_is_passed_on_and_its_publisher_told_once() -> None:
     _, line = broker.subscriber("ann", "news")
     source, told = broker.session("paper")
     broker.passage.routes_changed([route("news", 2, "b0", "b7")])
-    broker.publish(source, message("news", 1), message("news", 2))
+    broker.hear(source, message("news", 1), message("news", 2))
     assert line.positions() == [("paper", 1, 1), ("paper", 1, 2)]
     assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b7", 1), ("b7", 2)]
     assert told.frames == [
         StaleRoute("news", 2, (("b0", "ws://b0"), ("b7", "ws://b7")))
     ]
-    broker.publish(source, message("news", 3, generation=2))
+    broker.hear(source, message("news", 3, generation=2))
     assert len(broker.outside.forwards) == 2
     assert broker.passage.links == {"b7": 2}
 
@@ -53,7 +64,7 @@ def test_a_publisher_that_knows_no_route_gets_through_to_all_of_it() -> None:
     broker.subscriber("ann", "news")
     broker.passage.routes_changed([route("news", 2, "b0", "b7", "b8")])
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 1, generation=0))
+    broker.hear(source, message("news", 1, generation=0))
     assert sorted(b for b, _ in broker.outside.forwards) == ["b7", "b8"]
 
 
@@ -61,7 +72,7 @@ def test_a_change_of_route_tells_what_was_seen_before_it() -> None:
     broker = Pretended()
     broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 1), message("news", 2))
+    broker.hear(source, message("news", 1), message("news", 2))
     cursors = broker.passage.routes_changed([route("news", 2, "b0", "b7")])
     assert cursors == (("news", "paper", 1, 2),)
 
@@ -73,13 +84,13 @@ def test_a_topic_that_joins_is_in_order_whoever_speaks_first() -> None:
     assert broker.hub.wanted() == ("news",)
     source, _ = broker.session("paper")
     peer, _ = broker.session("b0", is_peer=True)
-    broker.publish(source, message("news", 8, generation=2))
+    broker.hear(source, message("news", 8, generation=2))
     broker.hub.joined(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     assert line.messages() == []
-    broker.hub.handle(peer, Forward("news", "paper", 1, 6), 0.0)
-    broker.hub.handle(peer, Forward("news", "paper", 1, 7), 0.0)
+    broker.hear(peer, Forward("news", "paper", 1, 6))
+    broker.hear(peer, Forward("news", "paper", 1, 7))
     assert line.positions() == [("paper", 1, 7), ("paper", 1, 8)]
 
 
@@ -92,11 +103,12 @@ def test_what_never_comes_is_not_waited_for_for_ever() -> None:
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 9, generation=2))
+    broker.hear(source, message("news", 9, generation=2))
     broker.passage.settle_late()
     assert line.messages() == []
     broker.clock.now += TRANSITION_SECONDS
     broker.passage.settle_late()
+    broker.passage.flush()
     assert line.positions() == [("paper", 1, 9)]
 
 
@@ -110,7 +122,7 @@ def test_too_many_that_wait_are_not_waited_for_either() -> None:
     )
     source, _ = broker.session("paper")
     for seq in range(8, 8 + HELD_MESSAGES + 1):
-        broker.publish(source, message("news", seq, generation=2))
+        broker.hear(source, message("news", seq, generation=2))
     assert len(line.messages()) == HELD_MESSAGES + 1
 
 
@@ -123,7 +135,7 @@ def test_what_waits_here_is_passed_on_to_who_joins_next() -> None:
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 8, generation=2))
+    broker.hear(source, message("news", 8, generation=2))
     cursors = broker.passage.routes_changed([route("news", 3, "b0", "b7", "b8")])
     assert cursors == (("news", "paper", 1, 6),)
     assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b8", 8)]
@@ -132,7 +144,7 @@ def test_what_waits_here_is_passed_on_to_who_joins_next() -> None:
 def test_a_topic_that_is_not_carried_is_looked_up_and_passed_on() -> None:
     broker = Pretended()
     source, told = broker.session("paper")
-    broker.publish(source, message("news", 1, generation=0), message("news", 2))
+    broker.hear(source, message("news", 1, generation=0), message("news", 2))
     assert broker.outside.looked_up == ["news"]
     broker.passage.routed("news", route("news", 4, "b3"))
     assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b3", 1), ("b3", 2)]
@@ -143,7 +155,7 @@ def test_a_topic_that_is_not_carried_is_looked_up_and_passed_on() -> None:
 def test_a_topic_that_there_is_none_of_is_refused() -> None:
     broker = Pretended()
     source, told = broker.session("paper")
-    broker.publish(source, message("nwes", 1))
+    broker.hear(source, message("nwes", 1))
     broker.passage.routed("nwes", None)
     problem = told.last()
     assert isinstance(problem, Problem)
@@ -155,13 +167,71 @@ def test_what_a_step_gives_is_delivered_when_it_gives_it() -> None:
     broker.outside.steps["news"] = []
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
-    broker.publish(source, message("news", 1, data="raw"), message("news", 2))
+    broker.hear(source, message("news", 1, data="raw"), message("news", 2))
     topic = broker.passage.topics["news"]
     assert line.messages() == [] and topic.received == 2
     assert topic.delivered_cursors() == []
     first, second = broker.outside.steps["news"]
     broker.passage.fan_out(topic, first, message("news", 1, data="cooked").data)
     broker.passage.fan_out(topic, second, message("news", 1).data, skipped=True)
+    broker.passage.flush()
     assert bytes(line.messages()[0].data) == b'"cooked"'
     assert [m.skipped for m in line.messages()] == [False, True]
     assert topic.delivered_cursors() == [("news", "paper", 1, 2)]
+
+
+def test_the_messages_of_a_turn_are_written_in_one_piece() -> None:
+    broker = Pretended()
+    session, line = broker.subscriber("ann", "news", "sport")
+    source, _ = broker.session("paper")
+    for seq in (1, 2, 3):
+        broker.hub.handle(source, message("news", seq), 0.0)
+    broker.hub.handle(source, message("sport", 1), 0.0)
+    assert line.messages() == [] and session.sent == 0
+    assert broker.outside.flushes == 1
+    written: list[bytes] = []
+    session.write = written.append
+    broker.passage.flush()
+    assert [piece.count(b"\n") for piece in written] == [3, 1]
+    assert session.sent == 4
+    broker.hub.handle(source, message("sport", 2), 0.0)
+    assert broker.outside.flushes == 2
+
+
+def test_whoever_comes_or_goes_in_a_turn_gets_what_is_due() -> None:
+    broker = Pretended()
+    leaving, gone = broker.subscriber("ann", "news")
+    _, stays = broker.subscriber("bob", "news")
+    source, _ = broker.session("paper")
+    broker.hub.handle(source, message("news", 1), 0.0)
+    broker.hub.close(leaving)
+    broker.hub.handle(source, message("news", 2), 0.0)
+    _, newcomer = broker.subscriber("cid", "news")
+    broker.hear(source, message("news", 3))
+    assert [m.seq for m in gone.messages()] == [1]
+    assert [m.seq for m in stays.messages()] == [1, 2, 3]
+    assert [m.seq for m in newcomer.messages()] == [3]
+    assert newcomer.frames[0] == Subscribed(1, ("news",), (("news", "paper", 1, 2),))
+
+
+def test_publishers_wait_for_readers_with_much_to_read_but_not_for_long() -> None:
+    broker = Pretended()
+    _, line = broker.subscriber("ann", "news")
+    source, _ = broker.session("paper")
+    large = "x" * 100_000
+    broker.hear(source, message("news", 1, data=large))
+    assert not broker.passage.is_pressed()
+    line.unread = SESSION_QUEUE_BYTES
+    broker.hear(source, message("news", 2, data="small"))
+    assert not broker.passage.is_pressed()
+    broker.hear(source, message("news", 3, data=large))
+    assert broker.passage.is_pressed()
+    broker.clock.now += PRESSED_SECONDS
+    assert not broker.passage.is_pressed()
+    line.unread = 0
+    assert not broker.passage.is_pressed()
+    line.unread = SESSION_QUEUE_BYTES
+    broker.hear(source, message("news", 4, data=large))
+    assert broker.passage.is_pressed()
+    broker.hub.close(broker.hub.users["ann"])
+    assert not broker.passage.is_pressed()

@@ -235,6 +235,26 @@ def test_a_third_broker_may_come_in_the_middle_of_a_move() -> None:
     assert not told.gaps
 
 
+def test_what_one_of_three_brokers_brought_is_kept_when_the_others_go() -> None:
+    following, told = Following(), Told()
+    told.take(following.serve(OLD, [TOPIC], []))
+    told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 2)})))
+    told.take(following.serve(NEWER, [TOPIC], cursors({"a": (1, 6)})))
+    told.take(following.receive(OLD, message("a", 1, 5)))
+    told.take(following.receive(OLD, message("a", 1, 6)))
+    told.take(following.end(OLD))
+    assert not told.seen  # the second one may bring 3 and 4
+    told.take(following.end(NEW))
+    assert told.seen["a"] == [(1, 5), (1, 6)]
+    assert following.streams_of(TOPIC) == (NEWER,)
+
+
+def test_cursors_of_topics_that_are_not_served_say_nothing() -> None:
+    following = Following()
+    assert following.serve(OLD, [TOPIC], cursors({"a": (1, 2)}, "sports")) == []
+    assert following.cursors([TOPIC, "sports"]) == []
+
+
 def test_a_move_that_holds_too_many_messages_does_not_wait_for_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -174,6 +174,7 @@ class FakeBroker:
         self.hold: dict[str, asyncio.Event] = {}
         self.stops: list[bool] = []
         self.deaf = False
+        self.refusing = False
 
     @property
     def url(self) -> str:
@@ -221,6 +222,8 @@ class FakeBroker:
         assert holder.role is Role.BROKER
         if self.deaf:
             await asyncio.sleep(60)
+        if self.refusing:
+            return HttpAnswer(500, b'{"error":"not today"}')
         match request.path:
             case "/control/routes":
                 return HttpAnswer(200, self._learn(request.body))

@@ -31,6 +31,7 @@ from brokerwise.runtime.limits import (
 from brokerwise.runtime.tokens import Keys
 from brokerwise.runtime.wire.server import frame_text
 
+_PRESSED_PAUSE = 0.01  # seconds between looks at whether readers have caught up
 MOST_REASON_BYTES = 120  # of a close frame
 
 
@@ -67,7 +68,7 @@ class Connections:
         self._welcome = welcome
         self._loop = loop
         self._strangers: dict[Wire, None] = {}
-        self._unconfirmed: dict[Session, None] = {}
+        self._unconfirmed: dict[Session, Wire] = {}
         self._held_back: list[Wire] = []
         self._over_rate: list[Wire] = []
         self._ended: dict[str, dict[str, int]] = {}
@@ -118,6 +119,7 @@ class Connections:
         session.close(code, reason)
 
     def hang_up_on_all(self, code: int, reason: str) -> None:
+        self._end_turn()
         for session in list(self.sessions):
             self.hang_up(session, code, reason)
 
@@ -171,7 +173,7 @@ class Connections:
         self._hub.handle(session, frame, self._loop.time())
         if not isinstance(frame, Publish | Forward):
             return
-        self._unconfirmed[session] = None
+        self._unconfirmed[session] = wire
         if self._turn_began_with is None:
             self._turn_began_with = self._passage.deliveries
             self._loop.call_soon(self._end_turn)
@@ -185,12 +187,24 @@ class Connections:
                 self._over_rate.append(wire)
 
     def _end_turn(self) -> None:
+        """Write what was published, confirm it, and let in those who were held back;
+        not while subscribers who do read have much to read."""
         self._turn_began_with = None
-        for session in self._unconfirmed:
+        self._passage.flush()
+        for session, wire in self._unconfirmed.items():
             if session.confirmed < session.published and not session.closing:
                 session.confirmed = session.published
                 session.tell(Published(session.published))
+                if self._passage.is_pressed():
+                    wire.pause_reading()
+                    self._held_back.append(wire)
         self._unconfirmed.clear()
+        self._let_in()
+
+    def _let_in(self) -> None:
+        if self._held_back and self._passage.is_pressed():
+            self._loop.call_later(_PRESSED_PAUSE, self._let_in)
+            return
         waiting, self._held_back = self._held_back, []
         for wire in waiting:
             wire.resume_reading()

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
@@ -28,6 +29,7 @@ T = TypeVar("T")
 JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
 LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # between attempts
+TOPICS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ class Coordination:
         self._peers = peers
         self._tls = tls
         self._loop = asyncio.get_running_loop()
-        self._leaving: set[str] = set()
-        self._looking_up: set[str] = set()
+        self._leaving: dict[str, None] = {}
+        self._looking_up: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def register(self) -> BrokerConfiguration:
@@ -157,11 +159,11 @@ class Coordination:
 
     def leave(self, topic: str) -> None:
         """Leave a topic if nobody wants it here for a while."""
-        self._leaving.add(topic)
+        self._leaving[topic] = None
         self._loop.call_later(LEAVE_PAUSE, self._start, "routes", self._settle_routes)
 
     def look_up(self, topic: str) -> None:
-        self._looking_up.add(topic)
+        self._looking_up[topic] = None
         self._start("look-ups", self._look_up)
 
     async def knows(self, topic: str) -> bool:
@@ -193,11 +195,11 @@ class Coordination:
         pause = FIRST_PAUSE
         await asyncio.sleep(JOIN_PAUSE)
         while self._hub.is_waiting() or self._leaving:
-            leaving, self._leaving = self._leaving, set()
+            leaving = _taken(self._leaving, TOPICS_AT_ONCE)
             request = JoinRequest(
                 self._passage.name,
                 self.epoch,
-                self._hub.wanted(),
+                self._hub.wanted(TOPICS_AT_ONCE),
                 self._hub.unwanted(leaving),
             )
             if not request.topics and not request.leave:
@@ -205,7 +207,7 @@ class Coordination:
             try:
                 answer = await self._ask("/join", request, JoinAnswer)
             except BrokerwiseError:
-                self._leaving |= leaving
+                self._leaving |= dict.fromkeys(leaving)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
@@ -221,14 +223,15 @@ class Coordination:
     async def _look_up(self) -> None:
         pause = FIRST_PAUSE
         while self._looking_up:
-            topics = tuple(sorted(self._looking_up))
+            topics = tuple(islice(self._looking_up, TOPICS_AT_ONCE))
             try:
                 found = await self._ask("/routes", RoutesAsked(topics), RoutesKnown)
             except BrokerwiseError:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
-            self._looking_up -= set(topics)
+            for topic in topics:
+                del self._looking_up[topic]
             self._learn_routes(found)
 
     def _learn_routes(self, found: RoutesKnown) -> None:
@@ -251,6 +254,14 @@ class Coordination:
         return await ask(
             f"{self._url}{path}", content, kind, token=self._token, ssl=self._tls
         )
+
+
+def _taken(waiting: dict[str, None], most: int) -> tuple[str, ...]:
+    """Those that have waited longest, who wait no more."""
+    found = tuple(islice(waiting, most))
+    for name in found:
+        del waiting[name]
+    return found
 
 
 def _http(url: str) -> str:

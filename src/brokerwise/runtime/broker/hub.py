@@ -63,6 +63,7 @@ class Hub:
             case Moved(move):
                 self._answer_move(session, move, MoveAnswer("moved"))
             case Logout():
+                self.close(session)  # before: nothing may follow a goodbye
                 session.close(1000, "goodbye")
             case _:
                 raise FrameError(f"found {type(frame).__name__.lower()} after a login")
@@ -73,6 +74,7 @@ class Hub:
         self.moves.forget(session)
         if self.users.get(session.user) is session:
             del self.users[session.user]
+        self._passage.release(session)
         self._drop(session, tuple(session.topics))
 
     def _acknowledge(self, session: Session, frame: Ack, now: float) -> None:
@@ -136,6 +138,7 @@ class Hub:
         for name in served:
             topic = self._passage.topic(name)
             topic.carried = True
+            self._passage.write(topic)
             topic.add(session)
             cursors += topic.delivered_cursors()
         session.topics.update(served)
@@ -144,9 +147,12 @@ class Hub:
         session.tell(Subscribed(pending.id, served, tuple(cursors)))
 
     def _unsubscribe(self, session: Session, frame: Unsubscribe) -> None:
-        left = tuple(name for name in frame.topics if name in session.topics)
-        others = tuple(name for name in frame.topics if name not in session.topics)
-        self._pending.forget(session, frame.topics)
+        asked = dict.fromkeys(frame.topics)
+        left = tuple(name for name in asked if name in session.topics)
+        known = session.topics | self._pending.waited_for_by(session)
+        others = tuple(name for name in asked if name not in known)
+        for pending in self._pending.withdraw(session, asked):
+            self._confirm(pending)
         self._drop(session, left)
         if others:
             text = f"{others[0]!r} was not subscribed to"
@@ -157,6 +163,7 @@ class Hub:
         for name in names:
             session.topics.discard(name)
             topic = self._passage.topics[name]
+            self._passage.write(topic)
             topic.remove(session)
             if not topic.sessions and self._passage.overlay is None:
                 self._outside.leave(name)
@@ -165,11 +172,12 @@ class Hub:
 
     def is_waiting(self) -> bool:
         """Whether a subscription waits for the coordinator."""
-        return bool(self._pending.topics())
+        return bool(self._pending)
 
-    def wanted(self) -> tuple[str, ...]:
-        """The topics to ask the coordinator for: subscriptions wait for them."""
-        names = tuple(sorted(self._pending.topics()))
+    def wanted(self, most: int | None = None) -> tuple[str, ...]:
+        """The topics to ask the coordinator for: subscriptions wait for them, those
+        that come first the longest."""
+        names = self._pending.topics(most)
         for name in names:
             self._passage.begin_joining(name)
         return names
@@ -180,11 +188,11 @@ class Hub:
         reserved = self._pending.reserved()
         found = []
         for name in sorted(names):
-            if self._passage.serves(name) and name not in reserved:
-                topic = self._passage.topics[name]
-                if not topic.sessions:
-                    topic.carried = False
-                    found.append(name)
+            topic = self._passage.topics.get(name)
+            if topic is None or topic.joining or topic.sessions or name in reserved:
+                continue
+            topic.carried = False
+            found.append(name)
         return tuple(found)
 
     def joined(self, answer: JoinAnswer) -> None:

@@ -21,6 +21,9 @@ class Outside(Protocol):
     def leave(self, topic: str) -> None:
         """Nobody wants a topic here any more: tell the coordinator if it lasts."""
 
+    def flush(self) -> None:
+        """Call `Passage.flush` when the turn is over."""
+
     def process(self, topic: str, item: Item) -> bool:
         """Put a message through the topic's step and call `Passage.fan_out` with
         what comes out; False if the topic has no step."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.admission import may_publish_as
 from brokerwise.runtime.control import (
     MoveAnswer,
@@ -19,6 +20,10 @@ from brokerwise.runtime.tokens import Keys, Role
 from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
 
 T = TypeVar("T")
+
+
+class UnreadableBodyError(BrokerwiseError):
+    """A body that is not what the page asks for."""
 
 
 class Posted(Publish, frozen=True, tag="publish"):
@@ -81,24 +86,27 @@ class Pages:
             return _error(403, "only brokers and the coordinator may ask for this")
         try:
             return await self._for_brokers(path, request.body)
-        except msgspec.DecodeError as error:
-            return _error(422, str(error))
+        except UnreadableBodyError as error:
+            return _error(422, error.message)
 
     async def _publish(self, user: str, body: bytes) -> HttpAnswer:
         try:
-            body.decode()  # inside of data nobody else looks
-            posted = msgspec.json.decode(body, type=Posted)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            return _error(422, str(error))
+            posted = _read(body, Posted)
+        except UnreadableBodyError as error:
+            return _error(422, error.message)
         source = posted.source or user
         wrong = refusal(posted.topic) or refusal(source)
         if wrong:
             return _error(422, wrong)
         if not may_publish_as(user, source):
             return _error(403, f"found source {source!r}, expected {user!r}")
-        if not await self._actions.publish(
-            msgspec.structs.replace(posted, source=source)
-        ):
+        try:
+            is_known = await self._actions.publish(
+                msgspec.structs.replace(posted, source=source)
+            )
+        except BrokerwiseError as error:
+            return _error(503, f"nobody can say where to now: {error.message}")
+        if not is_known:
             return _error(404, f"there is no topic {posted.topic!r}")
         return _json({"accepted": True})
 
@@ -134,7 +142,11 @@ _METHODS = {
 
 
 def _read(body: bytes, kind: type[T]) -> T:
-    return msgspec.json.decode(body, type=kind)
+    try:
+        body.decode()  # inside of `data` nobody else looks
+        return msgspec.json.decode(body, type=kind)
+    except (ValueError, RecursionError) as cause:
+        raise UnreadableBodyError(str(cause)) from cause
 
 
 def _json(content: object) -> HttpAnswer:

@@ -145,6 +145,9 @@ class Broker:
     def leave(self, topic: str) -> None:
         self._coordination.leave(topic)
 
+    def flush(self) -> None:
+        self._loop.call_soon(self._passage.flush)
+
     def process(self, topic: str, item: Item) -> bool:
         return self._steps.process(topic, item)
 

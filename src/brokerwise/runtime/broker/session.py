@@ -18,6 +18,9 @@ class Line(Protocol):
     def send(self, text: bytes) -> None:
         """Frame a text and send it."""
 
+    def buffered(self) -> int:
+        """Bytes that wait for the other end to read."""
+
     def close(self, code: int, reason: str) -> None:
         """Say why, and hang up once the other end has read it."""
 
@@ -27,8 +30,9 @@ class Session:
 
     `sent` and `acknowledged` count messages; `published` those taken in, of which
     the other end knows `confirmed`; `allowance` is how many more it may send this
-    second. `closing` is the code that it was hung up on with. `told` is the
-    generation of a topic's route that it was last told of.
+    second. Since `pressed_at` much waits for it to read. `closing` is the code that it
+    was hung up on with. `told` is the generation of a topic's route that it was last
+    told of.
     """
 
     __slots__ = (
@@ -40,6 +44,7 @@ class Session:
         "cursors",
         "is_peer",
         "line",
+        "pressed_at",
         "published",
         "sent",
         "sent_at_beat",
@@ -63,6 +68,7 @@ class Session:
         self.sent_at_beat = 0
         self.acknowledged = 0
         self.acknowledged_at = now
+        self.pressed_at: float | None = None
         self.published = 0
         self.confirmed = 0
         self.allowance = float(PUBLISH_RATE)

@@ -42,12 +42,15 @@ class Topic:
     """Who gets the messages of a topic here, and which were the last ones.
 
     `carried`: the broker is in the topic's route, or is about to be (`joining`).
-    `positions` are of the last message delivered of each source; with a processing
-    step, messages that the sequencer has passed may still wait for it.
+    `unwritten` messages, framed, wait for the end of the turn: sessions may only come
+    or go when there are none. `positions` are of the last message delivered of each
+    source; with a processing step, messages that the sequencer has passed may still
+    wait for it.
     """
 
     __slots__ = (
         "_snapshot",
+        "arrivals",
         "carried",
         "delivered",
         "joining",
@@ -59,6 +62,7 @@ class Topic:
         "sequencer",
         "sessions",
         "settles_at",
+        "unwritten",
     )
 
     def __init__(self, name: str) -> None:
@@ -71,6 +75,8 @@ class Topic:
         self.positions: dict[str, Position] = {}
         self.sessions: dict[Session, None] = {}
         self._snapshot: tuple[Session, ...] | None = ()
+        self.unwritten: list[bytes] = []
+        self.arrivals: list[float] = []
         self.received = 0
         self.delivered = 0
         self.latency = LatencyHistogram()

@@ -31,8 +31,6 @@ from brokerwise.runtime.frames import (
 )
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
-IDLE_TICKS = 4  # that a link which nobody needs is kept
-
 
 class Core:
     """Passes on what links bring, and looks after them twice a second."""
@@ -147,11 +145,8 @@ class Core:
         is_home = self._home is not None and self._home.url == link.url
         waits = link.sent > link.confirmed and not link.is_silent
         published = (link.url in needed or is_home) and not link.retired
-        if published or waits or self.subscriber.uses(link):
-            link.idle_ticks = 0
-            return
-        link.idle_ticks += 1
-        if link.idle_ticks >= IDLE_TICKS:
+        used = published or waits or self.subscriber.uses(link)
+        if not link.is_needed(used):
             link.log_out()
 
     def _links_changed(self) -> None:

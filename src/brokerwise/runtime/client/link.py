@@ -44,6 +44,7 @@ Told = (
 )
 _decoder = msgspec.json.Decoder(Received | Told | Welcome | Beat)
 _numbers = count(1)
+IDLE_TICKS = 4  # that a link which nobody needs is kept: someone may yet
 
 
 class Listener(Protocol):
@@ -191,6 +192,15 @@ class Link:
         if self.acknowledged < ack.count:
             self.acknowledged = ack.count
             self.send(ack)
+
+    def expect_no_more_use(self) -> None:
+        """If nobody needs it now, nobody will."""
+        self.idle_ticks = IDLE_TICKS
+
+    def is_needed(self, needed: bool) -> bool:
+        """Whether to keep it; called at every tick, with whether someone needs it."""
+        self.idle_ticks = 0 if needed else self.idle_ticks + 1
+        return self.idle_ticks < IDLE_TICKS
 
     def log_out(self) -> None:
         """Say goodbye, and hang up once everything sent has been read."""

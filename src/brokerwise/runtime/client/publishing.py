@@ -44,6 +44,7 @@ class Publisher:
         self._last: dict[str, int] = {}
         self._routes = Routes()
         self._targets: dict[str, _Targets] = {}
+        self._needed: set[str] | None = None
         self._asked_at: dict[str, float] = {}
         self._mending: asyncio.Task[None] | None = None
         self._progressed = Signal()
@@ -97,6 +98,7 @@ class Publisher:
         brokers = tuple(Address(broker, url) for broker, url in frame.brokers)
         if self._routes.learn(Route(frame.topic, frame.generation, brokers)):
             self._targets.pop(frame.topic, None)
+            self._needed = None
             self._mend()
 
     def closed(self, link: Link) -> None:
@@ -105,16 +107,14 @@ class Publisher:
 
     def links_changed(self) -> None:
         """Connections or routes are not as they were."""
-        self._targets.clear()
+        self._choose_anew()
         self._mend()
-        self._progressed.notify()
-
-    def failed(self) -> None:
-        self._progressed.notify()
 
     def needed(self) -> set[str]:
         """The brokers that routes have."""
-        return self._routes.needed()
+        if self._needed is None:
+            self._needed = self._routes.needed(self._setting.links.is_usable)
+        return self._needed
 
     # Where messages go
 
@@ -136,6 +136,11 @@ class Publisher:
                 await self._learn((topic,))
             else:
                 return None
+
+    def _choose_anew(self) -> None:
+        self._targets.clear()
+        self._needed = None
+        self._progressed.notify()
 
     def _choice(self, topic: str) -> Choice:
         return self._routes.choose(topic, self._setting.links.is_usable)
@@ -215,6 +220,7 @@ class Publisher:
                 lacking = self._routes.lacking(links.is_usable)
             if lacking:
                 await self._ask_about(lacking)
+        self._choose_anew()
 
     async def _reach(self, address: Address) -> None:
         gone = (UnreachableError, RefusedError, LinkLostError)

@@ -29,6 +29,10 @@ class Pulse:
             found = _pulses[loop] = cls(loop)
         return found
 
+    @property
+    def is_ticking(self) -> bool:
+        return self._ticking is not None
+
     def watch(self, tick: Callable[[float], None]) -> None:
         self._watching[tick] = None
         if self._ticking is None:

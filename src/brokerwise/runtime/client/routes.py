@@ -90,13 +90,17 @@ class Routes:
             if not wanted.isdisjoint(_urls(known.newest))
         ]
 
-    def needed(self) -> set[str]:
-        """Every broker that a route has which is new, or in use."""
-        return {
-            url
-            for known in self._known.values()
-            for url in (*_urls(known.newest), *_urls(known.in_use))
-        }
+    def needed(self, reachable: Callable[[str], bool]) -> set[str]:
+        """The brokers of the newest routes and, of those that cannot be used yet, of
+        the ones that go on meanwhile."""
+        found: set[str] = set()
+        for known in self._known.values():
+            found.update(_urls(known.newest))
+            if known.in_use is not known.newest and not _complete(
+                known.newest, reachable
+            ):
+                found.update(_urls(known.in_use))
+        return found
 
 
 def _urls(route: Route | None) -> tuple[str, ...]:

@@ -198,6 +198,7 @@ class Subscriber:
                     link.send(Unsubscribe(0, frame.topics))
             if not served:
                 del self._served[link]
+                link.expect_no_more_use()
 
     def settle(self) -> None:
         """Acknowledge everything now: the client ends."""

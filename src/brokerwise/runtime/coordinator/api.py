@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
@@ -55,46 +55,42 @@ class Endpoint:
 
 
 def endpoints(calls: Endpoints) -> list[Endpoint]:
+    """All but those that are open, and the metrics, which are no JSON."""
+    return [*_for_brokers(calls), *_for_users(calls), *_for_operators(calls)]
+
+
+def _for_brokers(calls: Endpoints) -> list[Endpoint]:
+    configured, heard = control.BrokerConfiguration, control.HeartbeatAnswer
     return [
-        Endpoint(
-            *("POST", "/registerbroker", calls.register_broker, BROKERS),
-            control.BrokerConfiguration,
-        ),
-        Endpoint(
-            *("POST", "/heartbeat", calls.heartbeat, BROKERS), control.HeartbeatAnswer
-        ),
+        Endpoint("POST", "/registerbroker", calls.register_broker, BROKERS, configured),
+        Endpoint("POST", "/heartbeat", calls.heartbeat, BROKERS, heard),
         Endpoint("POST", "/leaving", calls.leaving, BROKERS, bodies.Nothing),
         Endpoint("POST", "/join", calls.join, BROKERS, control.JoinAnswer, (409,)),
+    ]
+
+
+def _for_users(calls: Endpoints) -> list[Endpoint]:
+    answer, axes = control.BrokerAnswer, bodies.SubchannelsAnswer
+    return [
+        Endpoint("POST", "/requestbroker", calls.request_broker, USERS, answer),
         Endpoint("POST", "/routes", calls.routes, ANYONE, bodies.RoutesAnswer),
-        Endpoint(
-            *("POST", "/registeruser", calls.register_user, OPERATORS),
-            bodies.UserAnswer,
-        ),
-        Endpoint(
-            *("POST", "/requestbroker", calls.request_broker, USERS),
-            control.BrokerAnswer,
-        ),
-        Endpoint(
-            *("POST", "/moves", calls.request_move, OPERATORS, bodies.MoveAnswer),
-            (404, 409),
-        ),
-        Endpoint("GET", "/moves", calls.list_moves, OPERATORS, bodies.MovesAnswer),
-        Endpoint(
-            *("GET", "/moves/{id}", calls.show_move, OPERATORS, bodies.MoveAnswer),
-            (404,),
-        ),
-        Endpoint(
-            *("POST", "/drain", calls.drain, OPERATORS, bodies.DrainAnswer), (404, 409)
-        ),
-        Endpoint(
-            *("POST", "/activate", calls.activate, OPERATORS, bodies.Nothing),
-            (404, 409),
-        ),
-        Endpoint("GET", "/status", calls.status, OPERATORS, bodies.StatusAnswer),
-        Endpoint(
-            "GET", "/subchannels", calls.subchannels, ANYONE, bodies.SubchannelsAnswer
-        ),
-        Endpoint("GET", "/topics", calls.topics, OPERATORS, bodies.TopicsAnswer),
+        Endpoint("GET", "/subchannels", calls.subchannels, ANYONE, axes),
+    ]
+
+
+def _for_operators(calls: Endpoints) -> list[Endpoint]:
+    user, move, moves = bodies.UserAnswer, bodies.MoveAnswer, bodies.MovesAnswer
+    status, drain, done = bodies.StatusAnswer, bodies.DrainAnswer, bodies.Nothing
+    only = OPERATORS
+    return [
+        Endpoint("POST", "/registeruser", calls.register_user, only, user),
+        Endpoint("POST", "/moves", calls.request_move, only, move, (404, 409)),
+        Endpoint("GET", "/moves", calls.list_moves, only, moves),
+        Endpoint("GET", "/moves/{id}", calls.show_move, only, move, (404,)),
+        Endpoint("POST", "/drain", calls.drain, only, drain, (404, 409)),
+        Endpoint("POST", "/activate", calls.activate, only, done, (404, 409)),
+        Endpoint("GET", "/status", calls.status, only, status),
+        Endpoint("GET", "/topics", calls.topics, only, bodies.TopicsAnswer),
     ]
 
 
@@ -130,6 +126,7 @@ def _add(app: FastAPI, endpoint: Endpoint) -> None:
         endpoint.call,
         methods=[endpoint.method],
         response_model=endpoint.answer,
+        response_description="Done.",
         responses=_refusals(statuses),
         tags=[names if endpoint.roles != ANYONE else "anyone with a token"],
         dependencies=[Security(bearer)],
@@ -140,8 +137,11 @@ def _add_others(app: FastAPI, calls: Endpoints) -> None:
     app.add_api_route(
         "/metrics",
         calls.metrics,
-        response_class=PlainTextResponse,
-        responses=_refusals(_ALWAYS),
+        response_class=Response,
+        responses={
+            200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+            **_refusals(_ALWAYS),
+        },
         tags=["operator"],
         dependencies=[Security(HTTPBearer(auto_error=False))],
     )

@@ -30,7 +30,7 @@ def docs_page(description: Mapping[str, Any]) -> str:
     schemas = description["components"]["schemas"]
     operations = list(_operations(description))
     links = "".join(
-        f'<a href="#{_anchor(m, p)}"><code>{escape(p)}</code></a>'
+        f'<a href="#{_anchor(m, p)}"><code>{m} {escape(p)}</code></a>'
         for m, p, _ in operations
     )
     parts = [_operation(m, p, o) for m, p, o in operations]

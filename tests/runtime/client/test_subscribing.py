@@ -1,0 +1,571 @@
+"""Subscribing: sessions that begin, move, break and are found again."""
+
+import asyncio
+
+import pytest
+from tests.runtime.client.fake_fleet import (
+    BEAT_SECONDS,
+    SILENCE_SECONDS,
+    FakeBroker,
+    FakeFleet,
+    run,
+    take,
+    until,
+    with_fleet,
+)
+
+from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.runtime.client.client import Client
+from brokerwise.runtime.client.errors import (
+    ClientClosedError,
+    NotInPlanError,
+    ProtocolError,
+    ReplacedError,
+    UnauthorizedError,
+    UnknownTopicError,
+    WrongRangeError,
+)
+from brokerwise.runtime.client.events import (
+    Connected,
+    Disconnected,
+    GapTold,
+    Moved,
+    Received,
+    Retrying,
+)
+from brokerwise.runtime.client.inbox import MOST_EVENTS
+from brokerwise.runtime.control import Address, Axis, Route
+from brokerwise.runtime.frames import (
+    Accept,
+    Ack,
+    CloseCode,
+    Connect,
+    Decline,
+    Logout,
+    Publish,
+    RequestToMove,
+    Subscribe,
+    Unsubscribe,
+)
+from brokerwise.runtime.frames import Moved as MovedFrame
+from brokerwise.runtime.wire.errors import RefusedError
+
+
+def seqs(events: list[object]) -> list[int]:
+    return [event.seq for event in events if isinstance(event, Received)]
+
+
+def test_messages_come_once_in_order_with_their_data() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        async with fleet.client() as client:
+            await client.subscribe(["news", "sports"])
+            broker.deliver("news", 1, {"a": [1, "x"]})
+            broker.deliver("news", 1, {"a": [1, "x"]})
+            broker.deliver("sports", 1)
+            broker.deliver("news", 4)
+            found = await take(client, 4)
+        assert found == [
+            Received("news", "paper", 1, 1, {"a": [1, "x"]}),
+            Received("sports", "paper", 1, 1),
+            GapTold("news", "paper", 2),
+            Received("news", "paper", 1, 4),
+        ]
+        assert fleet.notices == [Connected("b0", 2)]
+
+    run(with_fleet(story))
+
+
+def test_a_topic_that_there_is_none_of_is_refused_and_the_others_are_served() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        broker.unknown = {"nonsense"}
+        async with fleet.client() as client:
+            with pytest.raises(UnknownTopicError, match="nonsense") as refused:
+                await client.subscribe(["news", "nonsense"])
+            assert refused.value.topics == ("nonsense",)
+            broker.deliver("news", 1)
+            assert seqs(list(await take(client, 1))) == [1]
+            broker.unknown = set()
+            await client.subscribe(["nonsense"])
+
+    run(with_fleet(story))
+
+
+def test_a_topic_that_the_plan_does_not_give_the_user_is_refused() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        fleet.coordinator.sessions = (fleet.brokers[0].place(("news",)),)
+        fleet.coordinator.unserved = ("sports",)
+        async with fleet.client() as client:
+            with pytest.raises(NotInPlanError, match="'ann' no broker for 'sports'"):
+                await client.subscribe(["news", "sports"])
+        assert fleet.brokers[0].all_heard(Subscribe)[0].topics == ("news",)
+
+    run(with_fleet(story))
+
+
+def test_a_plan_gives_a_user_a_session_at_each_of_its_brokers() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        first, second = fleet.brokers
+        fleet.coordinator.sessions = (
+            first.place(("news", "arts")),
+            second.place(("sports",)),
+        )
+        async with fleet.client() as client:
+            await client.subscribe(["news", "sports"])
+            first.deliver("news", 1)
+            await until(lambda: first.all_heard(Ack))
+            second.deliver("sports", 1)
+            found = await take(client, 2)
+        assert [e.topic for e in found] == ["news", "sports"]
+        assert not any("arts" in f.topics for f in first.all_heard(Subscribe))
+
+    run(with_fleet(story))
+
+
+def test_subscribing_again_needs_no_coordinator_where_a_session_is_without_a_plan() -> (
+    None
+):
+    async def story(fleet: FakeFleet) -> None:
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            fleet.coordinator.status = 503
+            await client.subscribe(["sports"])
+            fleet.brokers[0].deliver("sports", 1)
+            assert seqs(list(await take(client, 1))) == [1]
+
+    run(with_fleet(story))
+
+
+def test_a_client_waits_for_a_coordinator_and_a_broker_to_appear() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        fleet.coordinator.status = 503
+        async with fleet.client() as client:
+            subscribing = asyncio.create_task(client.subscribe(["news"]))
+            await until(lambda: len(fleet.coordinator.asked) > 2)
+            assert not subscribing.done()
+            fleet.coordinator.status = 0
+            await subscribing
+        assert isinstance(fleet.notices[0], Retrying)
+
+    run(with_fleet(story))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (CloseCode.UNAUTHORIZED, UnauthorizedError),
+        (CloseCode.REPLACED, ReplacedError),
+        (CloseCode.MALFORMED, ProtocolError),
+    ],
+)
+def test_some_ends_are_for_good(code: int, kind: type[BrokerwiseError]) -> None:
+    async def story(fleet: FakeFleet) -> None:
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            fleet.brokers[0].deliver("news", 1)
+            fleet.brokers[0].hang_up(code, "why")
+            assert len(await take(client, 1)) == 1
+            with pytest.raises(kind):
+                await take(client, 1)
+            with pytest.raises(kind):
+                await client.publish("news", 1)
+            with pytest.raises(kind):
+                await client.subscribe(["sports"])
+        assert len(fleet.brokers[0].all_heard(Subscribe)) == 1
+
+    run(with_fleet(story))
+
+
+def test_a_wrong_token_is_an_error_wherever_it_is_refused() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        fleet.brokers[0].refuses = CloseCode.UNAUTHORIZED
+        async with fleet.client() as client:
+            with pytest.raises(UnauthorizedError, match="broker b0 refuses"):
+                await client.subscribe(["news"])
+        fleet.coordinator.status = 401
+        async with fleet.client() as client:
+            with pytest.raises(UnauthorizedError, match="as the test says"):
+                await client.subscribe(["news"])
+
+    run(with_fleet(story))
+
+
+def test_a_request_that_the_coordinator_refuses_is_not_repeated_for_ever() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        fleet.coordinator.status = 422
+        async with fleet.client() as client:
+            with pytest.raises(RefusedError, match="422"):
+                await client.subscribe(["news"])
+
+    run(with_fleet(story))
+
+
+@pytest.mark.parametrize("how", ["vanishes", "leaves", "lease", "slow"])
+def test_a_broker_that_goes_is_replaced_and_what_was_missed_is_told(how: str) -> None:
+    async def story(fleet: FakeFleet) -> None:
+        first, second = fleet.brokers
+        second.cursors = [("news", "paper", 1, 5)]
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            first.deliver("news", 1)
+            await until(lambda: first.all_heard(Ack))
+            fleet.coordinator.sessions = (second.place(),)
+            if how == "vanishes":
+                first.vanish()
+            else:
+                codes = {
+                    "leaves": CloseCode.LEAVING,
+                    "lease": CloseCode.LEASE_LOST,
+                    "slow": CloseCode.SLOW_READER,
+                }
+                first.hang_up(codes[how], "why")
+            await until(lambda: second.topics)
+            second.deliver("news", 6)
+            found = await take(client, 3)
+        assert found[1] == GapTold("news", "paper", 4)
+        assert seqs(list(found)) == [1, 6]
+        asked = second.all_heard(Subscribe)[0]
+        assert asked.cursors == (("news", "paper", 1, 1),)
+        kinds = [type(n) for n in fleet.notices if not isinstance(n, Retrying)]
+        assert kinds == [Connected, Disconnected, Connected]
+
+    run(with_fleet(story))
+
+
+def test_a_broker_that_cannot_be_reached_yet_is_tried_until_it_can() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        fleet.brokers[0].refuses = CloseCode.LEAVING
+        async with fleet.client() as client:
+            subscribing = asyncio.create_task(client.subscribe(["news"]))
+            await until(lambda: len(fleet.brokers[0].heard) >= 3)
+            fleet.brokers[0].refuses = 0
+            await subscribing
+
+    run(with_fleet(story))
+
+
+def test_a_silent_broker_is_left_for_the_one_that_the_coordinator_names() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        first, second = fleet.brokers
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            first.frozen = True
+            fleet.coordinator.sessions = (second.place(),)
+            await until(lambda: second.topics)
+            first.deliver("news", 1)  # it wakes: nobody listens to it any more
+            second.deliver("news", 1)
+            assert seqs(list(await take(client, 1))) == [1]
+            await until(lambda: not first.topics)
+        assert Disconnected("b0", "it has fallen silent") in fleet.notices
+
+    run(with_fleet(story))
+
+
+def test_a_broker_that_was_only_silent_for_a_while_is_kept() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        first = fleet.brokers[0]
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            first.frozen = True
+            fleet.coordinator.status = 503
+            await until(lambda: any(isinstance(n, Retrying) for n in fleet.notices))
+            first.frozen = False
+            await until(lambda: fleet.notices[-1] == Connected("b0", 1))
+            first.deliver("news", 1)
+            assert seqs(list(await take(client, 1))) == [1]
+        assert len(first.all_heard(Subscribe)) == 1
+
+    run(with_fleet(story))
+
+
+def test_a_line_that_is_dead_while_its_broker_lives_is_replaced_by_another() -> None:
+    """The new connection makes the broker close the old one with `replaced`: that is
+    our own doing, and no error."""
+
+    async def story(fleet: FakeFleet) -> None:
+        first = fleet.brokers[0]
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            dead = first.users.copy()
+            first.users.clear()  # it gets no beats any more
+            await until(lambda: first.users and len(first.all_heard(Subscribe)) == 2)
+            first.users.update(dead)
+            first.deliver("news", 1)
+            assert seqs(list(await take(client, 1))) == [1]
+
+    run(with_fleet(story))
+
+
+def test_a_move_loses_nothing_and_shows_nothing_twice() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        old, new = fleet.brokers
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            old.deliver("news", 1)
+            old.tell("ann", RequestToMove(7, "b1", new.url))
+            await until(lambda: old.all_heard(Accept))
+            new.cursors = [("news", "paper", 1, 3)]
+            old.tell("ann", Connect(7, "b1", new.url))
+            await until(lambda: new.topics)
+            new.deliver("news", 4)
+            old.deliver("news", 2)
+            assert not old.all_heard(MovedFrame)
+            old.deliver("news", 3)
+            old.deliver("news", 4)
+            new.deliver("news", 5)
+            found = await take(client, 5)
+            await until(lambda: old.all_heard(Logout))
+            assert old.all_heard(MovedFrame) == [MovedFrame(7)]
+            assert new.all_heard(Subscribe)[0].cursors == (("news", "paper", 1, 1),)
+        assert seqs(list(found)) == [1, 2, 3, 4, 5]
+        assert Moved("b0", "b1") in fleet.notices
+
+    run(with_fleet(story))
+
+
+def test_a_move_onto_a_broker_with_a_session_merges_the_two() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        old, new = fleet.brokers
+        fleet.coordinator.sessions = (old.place(("news",)), new.place(("sports",)))
+        async with fleet.client() as client:
+            await client.subscribe(["news", "sports"])
+            old.tell("ann", Connect(7, "b1", new.url))
+            await until(lambda: old.all_heard(MovedFrame))
+            assert len(new.users) == 1
+            new.deliver("news", 1)
+            new.deliver("sports", 1)
+            assert len(await take(client, 2)) == 2
+
+    run(with_fleet(story))
+
+
+def test_a_broker_that_is_still_published_to_is_only_unsubscribed_from() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        old, new = fleet.brokers
+        fleet.coordinator.routes["arts"] = Route("arts", 1, (Address("b0", old.url),))
+        async with fleet.client() as client:
+            await client.publish("arts", 1)
+            await client.subscribe(["news"])
+            old.tell("ann", Connect(7, "b1", new.url))
+            await until(lambda: old.all_heard(Unsubscribe))
+            assert old.all_heard(Unsubscribe)[0].topics == ("news",)
+            await client.publish("arts", 2)
+            await until(lambda: len(old.all_heard(Publish)) == 2)
+        assert len(old.closed_with) == 1
+
+    run(with_fleet(story))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_application_may_decline_a_move(fails: bool) -> None:
+    def accepts(request: RequestToMove) -> bool:
+        if fails:
+            raise LookupError("no opinion")
+        return request.broker != "b1"
+
+    async def story(fleet: FakeFleet) -> None:
+        old = fleet.brokers[0]
+        async with fleet.client(accepts_moves=accepts) as client:
+            await client.subscribe(["news"])
+            old.tell("ann", RequestToMove(7, "b1", "ws://nowhere"))
+            await until(lambda: old.all_heard(Decline))
+            assert ("no opinion" in old.all_heard(Decline)[0].reason) == fails
+
+    run(with_fleet(story))
+
+
+def test_a_new_broker_that_dies_in_a_move_leaves_the_session_where_it_is() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        old, new = fleet.brokers
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            new.cursors = [("news", "paper", 1, 3)]
+            old.tell("ann", Connect(7, "b1", new.url))
+            await until(lambda: new.topics)
+            new.vanish()
+            await until(lambda: isinstance(fleet.notices[-1], Retrying))
+            for seq in range(1, 6):
+                old.deliver("news", seq)
+            assert seqs(list(await take(client, 5))) == [1, 2, 3, 4, 5]
+        assert not old.all_heard(MovedFrame)
+
+    run(with_fleet(story))
+
+
+def test_an_old_broker_that_does_not_finish_a_move_is_left_with_a_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("brokerwise.runtime.client.moving.CATCH_UP_SECONDS", 0.2)
+
+    async def story(fleet: FakeFleet) -> None:
+        old, new = fleet.brokers
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            old.deliver("news", 1)
+            assert len(await take(client, 1)) == 1
+            new.cursors = [("news", "paper", 1, 3)]
+            old.tell("ann", Connect(7, "b1", new.url))
+            await until(lambda: old.all_heard(MovedFrame))
+            assert await take(client, 1) == [GapTold("news", "paper", 2)]
+
+    run(with_fleet(story))
+
+
+def test_messages_are_acknowledged_every_few_or_soon() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            for seq in range(1, 10):
+                broker.deliver("news", seq)
+            await until(lambda: broker.all_heard(Ack)[-1:] and last_ack(broker) == 9)
+        acks = broker.all_heard(Ack)
+        assert acks[-1].cursors == (("news", "paper", 1, 9),)
+        assert [a.count for a in acks][:2] == [4, 8]
+
+    def last_ack(broker: FakeBroker) -> int:
+        return broker.all_heard(Ack)[-1].count
+
+    run(with_fleet(story))
+
+
+def test_a_slow_application_is_waited_for_and_loses_nothing() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        total = 3 * MOST_EVENTS
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            sent = 0
+            for sent in range(1, total + 1):
+                broker.deliver("news", sent, "x" * 200)
+                if sent % 500 == 0:
+                    await asyncio.sleep(0)
+            await until(lambda: acknowledged(fleet) >= MOST_EVENTS)
+            beats = broker.beats + 3 * SILENCE_SECONDS / BEAT_SECONDS
+            await until(lambda: broker.beats > beats)
+            assert acknowledged(fleet) < total
+            found = await take(client, total)
+        assert seqs(list(found)) == list(range(1, total + 1))
+        assert not any(isinstance(n, Disconnected) for n in fleet.notices)
+
+    def acknowledged(fleet: FakeFleet) -> int:
+        return max((a.count for a in fleet.brokers[0].all_heard(Ack)), default=0)
+
+    run(with_fleet(story))
+
+
+def test_data_that_our_reader_does_not_take_does_not_end_a_session() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        odd = (b"1e999", b"1" * 5_000, b"7")  # brokers pass these on as they are
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            for seq, data in enumerate(odd, 1):
+                head = b'{"type":"message","topic":"news","source":"p","epoch":1,'
+                text = head + b'"seq":%d,"data":%b}' % (seq, data)
+                for connection in broker.users:
+                    connection.send(text)
+            found = await take(client, len(odd))
+        read = [event.data for event in found if isinstance(event, Received)]
+        assert read == [float("inf"), "1" * 5_000, 7]
+
+    run(with_fleet(story))
+
+
+def test_a_broker_that_talks_nonsense_is_left() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            for connection in list(broker.users):
+                connection.send(b"nonsense")
+            await until(lambda: len(broker.all_heard(Subscribe)) == 2)
+            await client.subscribe(["news"])
+
+    run(with_fleet(story))
+
+
+def test_what_is_unsubscribed_from_comes_no_more() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        async with fleet.client() as client:
+            await client.subscribe(["news", "sports"])
+            await client.unsubscribe(["news"])
+            await until(lambda: broker.all_heard(Unsubscribe))
+            broker.deliver("sports", 1)
+            assert [e.topic for e in await take(client, 1)] == ["sports"]
+            await client.unsubscribe(["sports"])
+            await until(lambda: not broker.users)
+
+    run(with_fleet(story))
+
+
+def test_content_outside_of_the_box_is_not_shown() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        fleet.coordinator.axes = (Axis("x", (0.0, 0.5, 1.0)),)
+        async with fleet.client() as client:
+            await client.subscribe_ranges({"x": (0.2, 0.6)})
+            assert broker.all_heard(Subscribe)[0].ranges == {"x": (0.2, 0.6)}
+            for seq, x in enumerate((0.1, 0.2, 0.3), 1):
+                data = {"content": {"x": x}, "data": f"at {x}"}
+                broker.deliver("subchannel/0", seq, data)
+            found = await take(client, 2)
+            with pytest.raises(WrongRangeError, match="too far"):
+                await client.subscribe_ranges({"x": (0.2, 7.0)})
+            broker.vanish()
+            await until(lambda: len(broker.all_heard(Subscribe)) == 3)
+        assert [e.data for e in found if isinstance(e, Received)] == [
+            "at 0.2",
+            "at 0.3",
+        ]
+
+    run(with_fleet(story))
+
+
+def test_a_client_is_used_while_it_is_open_and_no_longer() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        client = fleet.client()
+        with pytest.raises(ClientClosedError):
+            await client.subscribe(["news"])
+        await client.close()
+        async with client:
+            await client.subscribe(["news"])
+            fleet.brokers[0].deliver("news", 1)
+            await until(lambda: fleet.brokers[0].all_heard(Ack))
+        assert seqs([e async for e in client.events()]) == [1]
+        with pytest.raises(ClientClosedError):
+            await client.publish("news", 1)
+        await client.close()
+
+    run(with_fleet(story))
+
+
+def test_waiting_for_an_event_can_be_given_up_without_losing_one() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            events = client.events()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await anext(events)
+            fleet.brokers[0].deliver("news", 1)
+            assert seqs([await anext(events)]) == [1]
+
+    run(with_fleet(story))
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 257])
+def test_what_cannot_be_a_name_is_refused_before_anyone_is_asked(name: str) -> None:
+    async def story(fleet: FakeFleet) -> None:
+        async with fleet.client() as client:
+            with pytest.raises(InputError, match="topic"):
+                await client.subscribe([name])
+            with pytest.raises(InputError, match="topic"):
+                await client.publish(name, 1)
+        assert not fleet.coordinator.asked
+        with pytest.raises(InputError, match="user"):
+            Client("http://x", name, "token")
+
+    run(with_fleet(story))
