@@ -15,8 +15,8 @@ $(READY): scripts/setup pyproject.toml constraints.txt
 	@bash scripts/setup
 	@touch $@
 
-demo: $(READY) ## the main job end to end on a small generated trace
-	@$(BIN)/python examples/demo.py
+demo: $(READY) ## the main job end to end on a small generated trace; KEEP=1 leaves the fleet up
+	@KEEP=$(KEEP) $(BIN)/python examples/demo.py
 
 test: $(READY) lint types ## all tests but the long ones, under 15 minutes on 2 cores
 	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup

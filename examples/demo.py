@@ -1,8 +1,10 @@
-"""The main job, end to end, on a small trace: ingest, profile, provision, audit.
+"""The main job, end to end, on a small trace: ingest, provision, audit, run, replay.
 
-Run it with `make demo`. Everything it writes goes to out/.
+Run it with `make demo`. Everything it writes goes to out/, and nothing is left running;
+with `make demo KEEP=1` the planned fleet stays up.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,9 +17,10 @@ from brokerwise.pipeline.session import start_session
 
 SMALL = Path(__file__).parent / "small"
 OUT = Path("out")
-STEPS = 4
+STEPS = 6
 THRESHOLD = 100
 CAPACITY = 27_000  # messages in ten days: nine brokers will do
+SPEED = 86_400  # ten days in ten seconds
 
 T = TypeVar("T")
 
@@ -70,13 +73,37 @@ def main() -> int:
         *("profile", workload, "--report", str(OUT / "profile.html")),
     )
     session.stop()
+    state = ("--state", str(OUT / "fleet"))
+    if (OUT / "fleet" / "fleet.json").exists():  # an earlier demo left it up
+        run(("down", *state))
+    command(
+        *(5, "Run       the planned brokers, as processes on this machine"),
+        *("up", "--plan", plan, "--detach", *state),
+    )
+    try:
+        command(
+            *(6, "Replay    one period, ten days in ten seconds, against the plan"),
+            *("replay", plan, "--speed", str(SPEED), *state),
+            *("--report", str(OUT / "replay.html")),
+        )
+    finally:
+        if not os.environ.get("KEEP"):
+            run(("down", *state))
     print(
-        "\nLook at: out/report.html (the plan) and out/profile.html (the workload);\n"
-        "         open them in a browser, they need no network\n"
+        "\nLook at: out/report.html (the plan), out/profile.html (the workload) and\n"
+        "         out/replay.html (the plan, run); open them in a browser, they need\n"
+        "         no network\n"
         "Next:    .venv/bin/brokerwise provision out/workload --capacity "
         f"{CAPACITY} \\\n"
         "             --threshold 10,100,1000 --out out/plans --report out/plans.html"
     )
+    if os.environ.get("KEEP"):
+        print(
+            "         the fleet is up: .venv/bin/brokerwise status; "
+            ".venv/bin/brokerwise down ends it"
+        )
+    else:
+        print("         make demo KEEP=1 leaves the planned fleet running")
     return 0
 
 

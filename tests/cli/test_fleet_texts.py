@@ -86,9 +86,9 @@ def test_ready_says_where_and_what_to_try() -> None:
 
 def test_a_planned_fleet_is_replayed_next_and_its_state_is_named() -> None:
     file = replace(FLEET, plan="/plans/p", kind="provision")
-    many = {f"b{number}": number for number in range(10)}
+    many = {f"b{number}": number for number in range(12)}
     text = FleetUp(file, Path("/s"), many, 0.5).text(detached=True)
-    assert "10 brokers up (b0, b1, b2, b3, b4, b5, b6, b7, and 2 more)" in text
+    assert "12 brokers up (b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, and 2 more)" in text
     assert "running /plans/p" in text
     assert "Try: brokerwise replay /plans/p --state /s" in text
     assert text.endswith("End: brokerwise down --state /s")

@@ -205,6 +205,9 @@ class Broker:
         target = self.world.brokers[broker].passage
         self.world.post((self.name, broker), lambda: target.take_forwarded(frame))
 
+    def is_pressed(self) -> bool:
+        return False
+
     def join(self) -> None:
         self.world.post((self.name, "asks"), self._ask)
 

@@ -1,10 +1,10 @@
 """Being a user of a live fleet on the command line: a client, and what it says."""
 
 import getpass
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +33,25 @@ def fleet_of(state: Path) -> "FleetFile":
     return read_fleet(state)
 
 
+def run_until_told(work: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end, or until Ctrl-C: then it is cancelled, puts its sessions in
+    order, and KeyboardInterrupt is raised.
+
+    Raised in the middle of the event loop, as Python does it, that could lose a
+    wake-up, and the program would never end.
+    """
+    import asyncio
+
+    from brokerwise.cli.signals import first_of, told_to_end
+
+    async def run() -> Any:
+        with told_to_end() as told:
+            return await first_of(work, told.get())
+
+    if asyncio.run(run()) is not None:
+        raise KeyboardInterrupt
+
+
 @asynccontextmanager
 async def client_of(
     fleet: "FleetFile", user: str, source: str | None = None
@@ -53,7 +72,10 @@ async def client_of(
         fleet.authority,
         on_notice=_teller(),
     ) as client:
-        yield client
+        try:
+            yield client
+        except BrokerwiseError as error:
+            raise _with_hint(error) from error.__cause__
 
 
 def _teller() -> "Callable[[Notice], None]":
@@ -93,11 +115,13 @@ def gap_text(gap: "GapTold") -> str:
     return f"missed {missing} of {gap.source} on {gap.topic}"
 
 
-def hint_at_user(error: BrokerwiseError) -> BrokerwiseError:
+def _with_hint(error: BrokerwiseError) -> BrokerwiseError:
     """An error about who we are says how to be someone else."""
-    from brokerwise.runtime.client.errors import NotInPlanError, ReplacedError
+    from brokerwise.runtime.client import errors
 
-    if isinstance(error, NotInPlanError | ReplacedError):
+    if isinstance(
+        error, errors.NotInPlanError | errors.NoBrokerError | errors.ReplacedError
+    ):
         error.hint = "Name the user to be: --as USER"
     return error
 

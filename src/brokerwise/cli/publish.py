@@ -9,7 +9,13 @@ import typer
 
 from brokerwise.cli.console import print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
-from brokerwise.cli.fleet_user import User, client_of, fleet_of, login_name
+from brokerwise.cli.fleet_user import (
+    User,
+    client_of,
+    fleet_of,
+    login_name,
+    run_until_told,
+)
 from brokerwise.cli.printable import printable
 from brokerwise.model.errors import BrokerwiseError
 
@@ -46,10 +52,8 @@ def publish(
       brokerwise publish news '{"a": 1}'
       tail -f app.log | brokerwise publish logs - --as app
     """
-    import asyncio
-
     fleet = fleet_of(state)
-    asyncio.run(_publish(fleet, user or login_name(), source, topic, data))
+    run_until_told(_publish(fleet, user or login_name(), source, topic, data))
 
 
 async def _publish(

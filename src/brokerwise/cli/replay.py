@@ -78,6 +78,8 @@ def replay(
         print_json(result)
     else:
         print_result(printable(replay_text(result)))
+        if report is not None:
+            print_result(f"Report: {report}")
     if not outcome.ok:
         raise typer.Exit(EXIT_DIFFERENT)
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
     from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
 
+_FAST = 20  # times its capacity: more than a broker would be asked for
 _HEADS = ("broker", "state", "sessions", "topics", "messages/s", "load")
 
 
@@ -69,7 +70,10 @@ def _load(broker: "BrokerStatus", period_seconds: int) -> str:
         return "-"
     room = broker.capacity / period_seconds
     shown = f"{room:,.0f}" if room >= 10 else f"{room:.2g}"
-    return f"{broker.load_per_second / room:.0%} of {shown}/s"
+    share = broker.load_per_second / room
+    if share >= _FAST:  # a replay, at many times real time
+        return f"{share:,.0f} times {shown}/s"
+    return f"{share:.0%} of {shown}/s"
 
 
 def _placing(status: "FleetStatus") -> str:

@@ -12,11 +12,11 @@ from brokerwise.cli.fleet_user import (
     client_of,
     fleet_of,
     gap_text,
-    hint_at_user,
     login_name,
+    run_until_told,
 )
 from brokerwise.cli.printable import printable
-from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
     from brokerwise.runtime.client.events import Event
@@ -50,8 +50,6 @@ def subscribe(
       brokerwise subscribe news sports
       brokerwise subscribe --as ann --range price=10:20
     """
-    import asyncio
-
     box = parse_ranges(ranges or [])
     if not topics and not box:
         raise InputError(
@@ -59,7 +57,7 @@ def subscribe(
         )
     fleet = fleet_of(state)
     name = user or f"{login_name()}-{os.getpid()}"
-    asyncio.run(_follow(fleet, name, topics or [], box, count, json))
+    run_until_told(_follow(fleet, name, topics or [], box, count, json))
 
 
 def parse_ranges(texts: list[str]) -> dict[str, tuple[float, float]]:
@@ -94,19 +92,16 @@ async def _follow(
     have come and were not printed."""
     left = count
     async with client_of(fleet, user) as client:
-        try:
-            if topics:
-                await client.subscribe(topics)
-            if box:
-                await client.subscribe_ranges(box)
-            async for event in client.events():
-                is_message = _show(event, json)
-                if left is not None and is_message:
-                    left -= 1
-                    if not left:
-                        return
-        except BrokerwiseError as error:
-            raise hint_at_user(error) from error.__cause__
+        if topics:
+            await client.subscribe(topics)
+        if box:
+            await client.subscribe_ranges(box)
+        async for event in client.events():
+            is_message = _show(event, json)
+            if left is not None and is_message:
+                left -= 1
+                if not left:
+                    return
 
 
 def _show(event: "Event", json: bool) -> bool:

@@ -10,7 +10,7 @@ from brokerwise.cli.fleet_options import with_state
 from brokerwise.cli.printable import printable
 from brokerwise.runtime.fleet.files import FleetFile, fleet_path
 
-_SHOWN = 8  # names of brokers
+_SHOWN = 10
 
 
 @dataclass(frozen=True)

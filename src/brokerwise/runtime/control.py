@@ -149,13 +149,15 @@ class MoveOrder:
 
     `step` is `request_to_move` (answers accepted, declined, absent, timeout) or
     `connect` (answers moved, absent, timeout). The same order again, after either
-    side has forgotten, gives the same answer and does nothing twice.
+    side has forgotten, gives the same answer and does nothing twice. `topics` are those
+    that shall move, None: all that the user has there.
     """
 
     move: int
     step: str
     user: str
     to: Address
+    topics: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -212,11 +212,13 @@ class StaleRoute(Frame, frozen=True, tag="stale_route"):
 
 
 class RequestToMove(Frame, frozen=True, tag="request_to_move"):
-    """Would the client move to this broker? It answers accept or decline."""
+    """Would the client move to this broker, with these topics (empty: all that it has
+    here)? It answers accept or decline."""
 
     move: int
     broker: str
     url: str
+    topics: tuple[str, ...] = ()
 
 
 class Connect(Frame, frozen=True, tag="connect"):
@@ -225,6 +227,7 @@ class Connect(Frame, frozen=True, tag="connect"):
     move: int
     broker: str
     url: str
+    topics: tuple[str, ...] = ()
 
 
 class Problem(Frame, frozen=True, tag="problem"):

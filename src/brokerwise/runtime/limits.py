@@ -29,11 +29,14 @@ SESSION_QUEUE_BYTES = 8 << 20  # that wait for a slow reader, then it is closed
 PUBLISH_WINDOW = 1_024  # messages that a publisher may have unconfirmed at a broker
 PUBLISH_RATE = 50_000  # messages a second from one connection, then it is held back
 DELIVERIES_PER_TURN = 40_000  # then other connections have their turn
+BYTES_PER_TURN = 1 << 20  # or so many bytes published
 PRESSED_SECONDS = 0.5  # a publisher waits so long for subscribers whose queue fills
 
 STEP_QUEUE_MESSAGES = 10_000  # that wait for a processing step, then no more fit
 STEP_QUEUE_BYTES = 64 << 20
 
 TRANSITION_SECONDS = 2.0  # a topic that joins a broker waits so long for stragglers
-HELD_MESSAGES = 100_000  # that wait for an earlier one, of one topic
+HELD_MESSAGES = 100_000  # that wait for an earlier one or a route, of one topic
+HELD_BYTES = 16 << 20
+HELD_BYTES_IN_ALL = 64 << 20  # of all topics
 MOVE_SECONDS = 20.0  # a client that has not moved by then stays where it is

@@ -81,6 +81,9 @@ class NotedOutside:
     def forward(self, broker: str, frame: Forward) -> None:
         self.forwards.append((broker, frame))
 
+    def is_pressed(self) -> bool:
+        return False
+
     def join(self) -> None:
         self.joins += 1
 

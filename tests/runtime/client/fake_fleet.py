@@ -75,6 +75,7 @@ class FakeBroker:
     confirms: bool = True
     frozen: bool = False
     refuses: int = 0
+    hangs_up_after_welcome: bool = False
     unknown: set[str] = field(default_factory=set)
     cursors: list[CursorRow] = field(default_factory=list)
     heard: list[Frame] = field(default_factory=list)
@@ -151,6 +152,8 @@ class FakeBroker:
             case Login():
                 self.users[connection] = frame
                 connection.send(encode(self._welcome()))
+                if self.hangs_up_after_welcome:
+                    connection.close(CloseCode.LEAVING, "as the test says")
             case Subscribe():
                 self._subscribe(connection, frame)
             case Unsubscribe():

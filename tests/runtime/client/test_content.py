@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from brokerwise.model.subchannels import Axis as PlannedAxis
 from brokerwise.runtime.broker.overlay import Overlay
-from brokerwise.runtime.client.content import topic_of, unwrap, wanted, within, wrap
+from brokerwise.runtime.client.content import (
+    is_subchannel,
+    topic_of,
+    unwrap,
+    wanted,
+    within,
+    wrap,
+)
 from brokerwise.runtime.client.errors import WrongRangeError
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.control import Axis, OverlayPart
@@ -67,3 +74,21 @@ def test_wrapping_is_undone_by_unwrapping() -> None:
     assert unwrap(wrap({"x": 1.0}, [1])) == ({"x": 1.0}, [1])
     assert unwrap([1]) == (None, [1])
     assert within({}, {"x": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_one"),
+    [
+        ("subchannel/0", True),
+        ("subchannel/5", True),
+        ("subchannel/6", False),
+        ("subchannel/05", False),
+        ("subchannel/-1", False),
+        ("subchannel/", False),
+        ("3", False),
+    ],
+)
+def test_sub_channels_are_known_by_name(topic: str, is_one: bool) -> None:
+    axes = [Axis("x", (0.0, 0.5, 1.0)), Axis("y", (0.0, 1.0, 2.0, 3.0))]
+    assert is_subchannel(axes, topic) == is_one
+    assert Overlay(OverlayPart(tuple(axes), ())).knows(topic) == is_one

@@ -153,6 +153,38 @@ def test_while_no_broker_can_be_reached_publishing_waits() -> None:
     run(with_fleet(story))
 
 
+def test_a_broker_that_leaves_loses_no_message_that_was_published() -> None:
+    """Between its last word and the end of the connection nothing goes there."""
+
+    async def story(fleet: FakeFleet) -> None:
+        leaving, new = fleet.brokers
+        leaving.window = new.window = 1_000
+        fleet.coordinator.routes["news"] = route(fleet, 1, 0)
+        async with fleet.client() as client:
+            over = asyncio.Event()
+
+            async def pour() -> int:
+                sent = 0
+                while not over.is_set():
+                    await client.publish("news", sent)
+                    sent += 1
+                    await asyncio.sleep(0)
+                return sent
+
+            pouring = asyncio.create_task(pour())
+            await until(lambda: len(seqs(leaving)) > 20)
+            fleet.coordinator.routes["news"] = route(fleet, 2, 1)
+            leaving.refuses = CloseCode.LEAVING
+            leaving.hang_up(CloseCode.LEAVING, "the broker leaves")
+            await until(lambda: len(seqs(new)) > 20)
+            over.set()
+            sent = await pouring
+            await client.flush()
+        assert sorted(seqs(leaving) + seqs(new)) == list(range(1, sent + 1))
+
+    run(with_fleet(story))
+
+
 def test_a_silent_broker_does_not_hold_the_others_up_for_long() -> None:
     async def story(fleet: FakeFleet) -> None:
         good, frozen = fleet.brokers
@@ -266,6 +298,8 @@ def test_content_goes_to_the_user_s_own_broker_in_its_sub_channel() -> None:
             await client.publish_content({"x": 0.5, "y": 3.0}, "hello")
             with pytest.raises(WrongRangeError, match="'x' at 7"):
                 await client.publish_content({"x": 7.0, "y": 0.0}, "hello")
+            with pytest.raises(UnknownTopicError, match="subchannel/6"):
+                await client.publish("subchannel/6", "hello")
             await client.flush()
             fleet.brokers[0].vanish()
             await until(lambda: not fleet.brokers[0].users)

@@ -18,6 +18,7 @@ from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.errors import (
     ClientClosedError,
+    NoBrokerError,
     NotInPlanError,
     ProtocolError,
     ReplacedError,
@@ -41,6 +42,7 @@ from brokerwise.runtime.frames import (
     CloseCode,
     Connect,
     Decline,
+    Login,
     Logout,
     Publish,
     RequestToMove,
@@ -520,6 +522,50 @@ def test_content_outside_of_the_box_is_not_shown() -> None:
             "at 0.2",
             "at 0.3",
         ]
+
+    run(with_fleet(story))
+
+
+def test_a_user_that_the_plan_of_an_overlay_does_not_have_is_told_so() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        fleet.coordinator.sessions = ()
+        fleet.coordinator.axes = (Axis("x", (0.0, 1.0)),)
+        async with fleet.client() as client:
+            with pytest.raises(NoBrokerError, match="'ann'"):
+                await client.subscribe_ranges({"x": (0.2, 0.6)})
+            with pytest.raises(NoBrokerError, match="'ann'"):
+                await client.publish_content({"x": 0.5}, 1)
+
+    run(with_fleet(story))
+
+
+def test_an_application_that_fails_over_a_notice_keeps_its_session() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        complaints: list[str] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, c: complaints.append(c["message"]))
+
+        def fail(notice: object) -> None:
+            raise LookupError("no idea what to do")
+
+        async with Client(fleet.coordinator.url, "ann", "x", on_notice=fail) as client:
+            await client.subscribe(["news"])
+            fleet.brokers[0].deliver("news", 1)
+            assert seqs(list(await take(client, 1))) == [1]
+        assert complaints == ["on_notice failed"]
+
+    run(with_fleet(story))
+
+
+def test_a_broker_that_hangs_up_right_after_its_welcome_is_tried_again() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        broker = fleet.brokers[0]
+        broker.hangs_up_after_welcome = True
+        async with fleet.client() as client:
+            subscribing = asyncio.create_task(client.subscribe(["news"]))
+            await until(lambda: len(broker.all_heard(Login)) > 2)
+            broker.hangs_up_after_welcome = False
+            await subscribing
 
     run(with_fleet(story))
 

@@ -2,6 +2,10 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.wire.requests import ask
 
 from .load import Load, loaded_fleet, until
 
@@ -19,6 +23,63 @@ def test_a_rolling_restart_of_all_brokers_loses_nothing(tmp_path: Path) -> None:
             assert not set(before.values()) & set(load.fleet.pids.values())
 
     asyncio.run(asyncio.wait_for(scenario(), 120))
+
+
+def planned_seed() -> Seed:
+    """Two users for each two brokers, with a topic at each; every topic is shared."""
+    names = ("b0", "b1", "b2")
+    sessions = tuple(
+        SeedSession(f"u{number}", broker, (f"t{names.index(broker)}",))
+        for number in range(6)
+        for broker in names
+        if broker != names[number % 3]
+    )
+    return Seed(
+        brokers=tuple(SeedBroker(name, 1000) for name in names),
+        placement="plan",
+        kind="provision",
+        sessions=sessions,
+        rates={"t0": 10, "t1": 10, "t2": 10},
+    )
+
+
+def test_after_a_rolling_restart_a_plan_runs_as_planned_again(tmp_path: Path) -> None:
+    seed = planned_seed()
+    planned = {s.broker: {} for s in seed.sessions}  # type: dict[str, dict[str, Any]]
+    for session in seed.sessions:
+        planned[session.broker][session.user] = sorted(session.topics)
+
+    async def where_all_are(load: Load) -> dict[str, dict[str, Any]]:
+        found = {}
+        for status in (await load.operator.status()).brokers:
+            url = "http" + status.url.removeprefix("ws") + "/sessions"
+            token = load.fleet.file.broker_token
+            pages = await ask(url, None, dict[str, Any], method="GET", token=token)
+            users = {user: page["topics"] for user, page in pages.items()}
+            found[status.broker] = {u: topics for u, topics in users.items() if topics}
+        return found
+
+    async def scenario() -> None:
+        async with loaded_fleet(
+            *(tmp_path,),
+            seed=seed,
+            subscribers=6,
+            topics=3,
+            wants=lambda number: (k for k in range(3) if k != number % 3),
+        ) as load:
+            assert await where_all_are(load) == planned
+            before = load.fleet.pids
+            for broker in sorted(before):
+                await load.operator.drain(broker, "restart")
+                await until(lambda b=broker: _is_new(load, b, before), 30)  # type: ignore[misc]
+                await load.more(100)
+            while await where_all_are(load) != planned:
+                await asyncio.sleep(0.05)
+            await load.more(100)
+            await load.finish()
+            assert load.faults() == []
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 def _is_new(load: Load, broker: str, before: dict[str, int]) -> bool:

@@ -23,6 +23,7 @@ from brokerwise.runtime.frames import (
 )
 from brokerwise.runtime.limits import (
     ACK_PATIENCE_SECONDS,
+    BYTES_PER_TURN,
     DELIVERIES_PER_TURN,
     LOGIN_SECONDS,
     MAX_UNACKNOWLEDGED,
@@ -49,8 +50,8 @@ class Wire(Line, Protocol):
 class Connections:
     """Hands the frames of each connection to the hub, in turns.
 
-    A turn ends after so many deliveries: a publisher with more to say waits for the
-    next, in which everyone else is heard too.
+    A turn ends after so many deliveries, or bytes: a publisher with more to say waits
+    for the next, in which everyone else is heard too.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Connections:
         self._over_rate: list[Wire] = []
         self._ended: dict[str, dict[str, int]] = {}
         self._turn_began_with: int | None = None
+        self._turn_bytes = 0
         self._beat = frame_text(encode(Beat()))
 
     def opened(self, wire: Wire) -> None:
@@ -89,9 +91,7 @@ class Connections:
                     _count(session, self._ended)
 
     def overflowed(self, wire: Wire) -> None:
-        session = wire.owner
-        if isinstance(session, Session):
-            self.hang_up(session, CloseCode.SLOW_READER, "reads too slowly")
+        self._refuse(wire, CloseCode.SLOW_READER, "reads too slowly")
 
     def received(self, wire: Wire, text: bytes) -> None:
         session: Session | None = wire.owner
@@ -177,7 +177,9 @@ class Connections:
         if self._turn_began_with is None:
             self._turn_began_with = self._passage.deliveries
             self._loop.call_soon(self._end_turn)
-        if self._passage.deliveries - self._turn_began_with > DELIVERIES_PER_TURN:
+        self._turn_bytes += len(frame.data)
+        deliveries = self._passage.deliveries - self._turn_began_with
+        if deliveries > DELIVERIES_PER_TURN or self._turn_bytes > BYTES_PER_TURN:
             wire.pause_reading()
             self._held_back.append(wire)
         elif not session.is_peer:
@@ -190,6 +192,7 @@ class Connections:
         """Write what was published, confirm it, and let in those who were held back;
         not while subscribers who do read have much to read."""
         self._turn_began_with = None
+        self._turn_bytes = 0
         self._passage.flush()
         for session, wire in self._unconfirmed.items():
             if session.confirmed < session.published and not session.closing:

@@ -209,7 +209,7 @@ class Hub:
                 cursors = before.get(route.topic, [])
                 begun.append((topic, self._passage.begin(topic, cursors)))
         for name in answer.unknown:
-            self._passage.topics.pop(name, None)
+            self._passage.forget(name)
         names = [topic.name for topic, _ in begun]
         for pending in self._pending.resolve(names, answer.unknown):
             self._confirm(pending)

@@ -61,7 +61,8 @@ class Measures:
     def _rates_of(self, topic: Topic, now: float) -> tuple[float, float]:
         rates = self._rates.get(topic.name)
         if rates is None:
-            rates = self._rates[topic.name] = (MovingRate(now), MovingRate(now))
+            rates = MovingRate(now, topic.received), MovingRate(now, topic.delivered)
+            self._rates[topic.name] = rates
         received, delivered = rates
         return received.look(topic.received, now), delivered.look(topic.delivered, now)
 

@@ -42,7 +42,8 @@ class Moves:
             self._waiting[key] = [answered]
             self._moving[order.move] = session
             kind = Connect if order.step == "connect" else RequestToMove
-            session.tell(kind(order.move, order.to.broker, order.to.url))
+            topics = order.topics or ()
+            session.tell(kind(order.move, order.to.broker, order.to.url, topics))
 
     def answer(self, session: Session, move: int, answer: MoveAnswer) -> bool:
         """What a client says about a step; False if nobody has asked it."""

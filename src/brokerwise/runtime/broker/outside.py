@@ -12,6 +12,10 @@ class Outside(Protocol):
     def forward(self, broker: str, frame: Forward) -> None:
         """Send a message to another broker, after those before it."""
 
+    def is_pressed(self) -> bool:
+        """Whether much waits for other brokers to read it, who have not been slow for
+        long."""
+
     def join(self) -> None:
         """Ask the coordinator for the topics in `Hub.wanted`, soon."""
 

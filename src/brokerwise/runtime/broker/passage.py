@@ -6,6 +6,7 @@ import msgspec
 
 from brokerwise.runtime.broker.outside import Outside
 from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.broker.room import Room
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item, Topic
 from brokerwise.runtime.control import CursorRow, Route
@@ -19,7 +20,7 @@ from brokerwise.runtime.limits import (
 from brokerwise.runtime.sequencer import Released
 
 Clock = Callable[[], float]
-_LARGE = 64 << 10  # bytes in one write, from which it is seen whether readers keep up
+_LARGE = 64 << 10  # bytes, after which it is seen whether readers keep up
 _MUCH = SESSION_QUEUE_BYTES // 2
 _Waiting = list[tuple[Session | None, Publish | Forward, str]]
 
@@ -47,6 +48,8 @@ class Passage:
         self._frame_text = frame_text
         self._clock = clock
         self._unrouted: dict[str, _Waiting] = {}
+        self._unrouted_room = Room()
+        self._held_room = Room()
         self._in_transition: dict[Topic, None] = {}
         self._unwritten: dict[Topic, None] = {}
         self._pressed: dict[Session, None] = {}
@@ -135,12 +138,15 @@ class Passage:
         if waiting is None:
             self._unrouted[frame.topic] = waiting = []
             self._outside.look_up(frame.topic)
-        if len(waiting) < HELD_MESSAGES:
+        room, size = self._unrouted_room, len(frame.data)
+        if len(waiting) < HELD_MESSAGES and room.has(frame.topic, size):
+            room.take(frame.topic, size)
             waiting.append((session, frame, source))
 
     def routed(self, name: str, route: Route | None) -> None:
         """The coordinator's answer to `look_up`; None: there is no such topic."""
         waiting = self._unrouted.pop(name, [])
+        self._unrouted_room.give_back(name)
         if route is not None:
             topic = self.topic(name)
             topic.route.update(route)
@@ -155,20 +161,35 @@ class Passage:
 
     def _offer(self, topic: Topic, item: Item, sender: Session | None = None) -> None:
         sequencer = topic.sequencer
+        if topic.joining and not self._may_wait(topic, item):
+            return
         released = sequencer.offer(item.source, item.epoch, item.seq, item)
+        if len(released.messages) > 1:
+            waited = sum(len(message.data) for message in released.messages[1:])
+            self._held_room.give_back(topic.name, waited)
         self.hand_on(topic, released, sender)
         if sequencer.held:
-            self._wait_for_stragglers(topic)
+            self._wait_for_stragglers(topic, item)
 
-    def _wait_for_stragglers(self, topic: Topic) -> None:
+    def _wait_for_stragglers(self, topic: Topic, item: Item) -> None:
         """Messages wait for one that may still come another way: not for ever."""
+        waiting = topic.sequencer.held.get(item.source, {})
+        may_wait = self._may_wait(topic, item)
+        if waiting.get((item.epoch, item.seq)) is item:
+            self._held_room.take(topic.name, len(item.data))
         if topic.joining:
             return
-        if topic.sequencer.waiting() > HELD_MESSAGES:
+        if not may_wait:
             self._settle(topic)
         elif topic.settles_at is None:
             topic.settles_at = self._clock() + TRANSITION_SECONDS
             self._in_transition[topic] = None
+
+    def _may_wait(self, topic: Topic, item: Item) -> bool:
+        return (
+            self._held_room.has(topic.name, len(item.data))
+            and topic.sequencer.waiting() <= HELD_MESSAGES
+        )
 
     def hand_on(
         self, topic: Topic, released: Released[Item], sender: Session | None = None
@@ -235,7 +256,9 @@ class Passage:
         for session in topic.audience():
             session.sent += count
             session.write(data)
-        if len(data) > _LARGE:
+        topic.written += len(data)
+        if topic.written > _LARGE:
+            topic.written = 0
             self._note_pressed(topic)
         for arrived in topic.arrivals:
             topic.latency.record(self._microseconds_since(arrived))
@@ -243,15 +266,15 @@ class Passage:
         topic.arrivals.clear()
 
     def is_pressed(self) -> bool:
-        """Whether publishers had better wait: much is on its way to subscribers who
-        have not been slow for long."""
+        """Whether publishers had better wait: much is on its way to subscribers, or
+        other brokers, who have not been slow for long."""
         now = self._clock()
         for session in list(self._pressed):
             if session.line.buffered() <= _MUCH:
                 session.pressed_at = None
                 del self._pressed[session]
         late = now - PRESSED_SECONDS
-        return any(
+        return self._outside.is_pressed() or any(
             s.pressed_at is not None and s.pressed_at > late for s in self._pressed
         )
 
@@ -281,6 +304,7 @@ class Passage:
         topic = self.topic(name)
         if not topic.joining:
             topic.begin_joining()
+            self._held_room.give_back(name)
 
     def begin(
         self, topic: Topic, cursors: list[tuple[str, int, int]]
@@ -290,6 +314,10 @@ class Passage:
         topic.joining = False
         released = topic.sequencer.begin_transition(cursors)
         topic.positions = {s: (epoch, seq) for s, epoch, seq in cursors}
+        self._held_room.give_back(topic.name)
+        for waiting in topic.sequencer.held.values():
+            for item in waiting.values():
+                self._held_room.take(topic.name, len(item.data))
         topic.settles_at = self._clock() + TRANSITION_SECONDS
         self._in_transition[topic] = None
         return released
@@ -313,8 +341,14 @@ class Passage:
         """Carry nothing any more: the routes that we were in hold no longer. What was
         counted stays."""
         self._in_transition.clear()
+        self._held_room.clear()
         for topic in self.topics.values():
             topic.forget()
+
+    def forget(self, name: str) -> None:
+        """There is no such topic."""
+        self.topics.pop(name, None)
+        self._held_room.give_back(name)
 
     def settle_late(self) -> None:
         """End the transitions whose time is over: what is missing will not come."""
@@ -333,6 +367,7 @@ class Passage:
     def _settle(self, topic: Topic) -> None:
         self._in_transition.pop(topic, None)
         topic.settles_at = None
+        self._held_room.give_back(topic.name)
         self.hand_on(topic, topic.sequencer.settle())
 
 

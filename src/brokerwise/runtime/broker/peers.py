@@ -9,15 +9,18 @@ from functools import partial
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.control import Address
 from brokerwise.runtime.frames import Forward, Login, encode
+from brokerwise.runtime.limits import PRESSED_SECONDS
 from brokerwise.runtime.wire.connecting import Dialled, connect
 
-QUEUED_BYTES = 64 << 20  # that wait for a broker that cannot be reached
+QUEUED_BYTES = 64 << 20  # that wait for a broker that cannot be reached, or is slow
+MUCH_QUEUED_BYTES = 4 << 20  # from which publishers are held back
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts
 
 
 class Peer:
-    """A line to another broker. Messages go out in order, or wait for the line; of
-    those that wait too many, the oldest are dropped, and counted."""
+    """A line to another broker. Messages go out in order, or wait for the line; if too
+    many wait, the oldest are dropped. So are the newest, if the other end does not
+    read what is under way. Both are counted."""
 
     def __init__(self, login: Login, tls: ssl.SSLContext | None) -> None:
         self.url = ""
@@ -28,6 +31,7 @@ class Peer:
         self._ended = asyncio.Event()
         self._queue: deque[bytes] = deque()
         self._queued = 0
+        self._pressed_at: float | None = None
         self._dialling: asyncio.Task[None] | None = None
 
     def move_to(self, url: str) -> None:
@@ -41,7 +45,10 @@ class Peer:
 
     def send(self, text: bytes) -> None:
         if self._line is not None and self._line.is_open:
-            self._line.send(text)
+            if self._line.buffered() + len(text) <= QUEUED_BYTES:
+                self._line.send(text)
+            else:
+                self.dropped += 1
             return
         self._queue.append(text)
         self._queued += len(text)
@@ -49,6 +56,15 @@ class Peer:
             self._queued -= len(self._queue.popleft())
             self.dropped += 1
         self._dial()
+
+    def is_pressed(self, now: float) -> bool:
+        """Whether much is under way to a broker that has not been slow for long."""
+        if self._line is None or self._line.buffered() <= MUCH_QUEUED_BYTES:
+            self._pressed_at = None
+            return False
+        if self._pressed_at is None:
+            self._pressed_at = now
+        return now - self._pressed_at < PRESSED_SECONDS
 
     async def close(self) -> None:
         """Hang up once everything sent has been read by the other end."""
@@ -102,6 +118,10 @@ class Peers:
 
     def forward(self, broker: str, frame: Forward) -> None:
         self._peer(broker).send(encode(frame))
+
+    def is_pressed(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        return any([peer.is_pressed(now) for peer in self._peers.values()])
 
     def addresses(self) -> dict[str, str]:
         return {name: peer.url for name, peer in self._peers.items() if peer.url}

@@ -136,6 +136,9 @@ class Broker:
     def forward(self, broker: str, frame: Forward) -> None:
         self._peers.forward(broker, frame)
 
+    def is_pressed(self) -> bool:
+        return self._peers.is_pressed()
+
     def join(self) -> None:
         self._coordination.join()
 

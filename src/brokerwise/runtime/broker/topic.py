@@ -43,7 +43,8 @@ class Topic:
 
     `carried`: the broker is in the topic's route, or is about to be (`joining`).
     `unwritten` messages, framed, wait for the end of the turn: sessions may only come
-    or go when there are none. `positions` are of the last message delivered of each
+    or go when there are none. `written` bytes have gone since it was last seen whether
+    its sessions keep up. `positions` are of the last message delivered of each
     source; with a processing step, messages that the sequencer has passed may still
     wait for it.
     """
@@ -63,6 +64,7 @@ class Topic:
         "sessions",
         "settles_at",
         "unwritten",
+        "written",
     )
 
     def __init__(self, name: str) -> None:
@@ -77,6 +79,7 @@ class Topic:
         self._snapshot: tuple[Session, ...] | None = ()
         self.unwritten: list[bytes] = []
         self.arrivals: list[float] = []
+        self.written = 0
         self.received = 0
         self.delivered = 0
         self.latency = LatencyHistogram()

@@ -5,10 +5,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.client.content import PREFIX, Box, Point, topic_of, wrap
+from brokerwise.runtime.client.content import (
+    PREFIX,
+    Box,
+    Point,
+    is_subchannel,
+    topic_of,
+    wrap,
+)
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.core import Core
-from brokerwise.runtime.client.errors import ClientClosedError, WrongRangeError
+from brokerwise.runtime.client.errors import (
+    ClientClosedError,
+    UnknownTopicError,
+    WrongRangeError,
+)
 from brokerwise.runtime.client.events import Event, Notice
 from brokerwise.runtime.client.moving import AcceptsMoves
 from brokerwise.runtime.control import Axis
@@ -135,8 +146,11 @@ class Client:
         before it returns may have been sent or not; nothing else is lost.
         """
         core = self._open
-        if topic.startswith(PREFIX) and await self._space():
-            await core.publisher.publish_at(await core.home(), topic, data)
+        axes = await self._space() if topic.startswith(PREFIX) else ()
+        if axes:
+            if not is_subchannel(axes, topic):
+                raise UnknownTopicError((topic,))
+            await core.publisher.publish_at(core.home, topic, data)
         else:
             if not core.publisher.knows(topic):
                 _check_names("topic", (topic,))

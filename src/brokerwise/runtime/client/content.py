@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any
 
 from brokerwise.runtime.client.errors import WrongRangeError
@@ -29,6 +30,14 @@ def topic_of(axes: Iterable[Axis], point: Point) -> str:
     for unknown in sorted(point.keys() - attributes):
         raise WrongRangeError(f"content has attribute {unknown!r}, which nobody has")
     return f"{PREFIX}{number}"
+
+
+def is_subchannel(axes: Iterable[Axis], topic: str) -> bool:
+    """Whether there is a sub-channel of this name."""
+    name = topic.removeprefix(PREFIX)
+    number = int(name) if name.isascii() and name.isdecimal() else -1
+    cells = prod(len(axis.edges) - 1 for axis in axes)
+    return topic == f"{PREFIX}{number}" and 0 <= number < cells
 
 
 def wrap(point: Point, data: Any) -> dict[str, Any]:

@@ -7,7 +7,11 @@ from collections.abc import Callable
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.coordinator import Coordinator
-from brokerwise.runtime.client.errors import ClientClosedError, LinkLostError
+from brokerwise.runtime.client.errors import (
+    ClientClosedError,
+    LinkLostError,
+    NoBrokerError,
+)
 from brokerwise.runtime.client.events import Notice, Received, Refused
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.client.inbox import Inbox
@@ -44,8 +48,12 @@ class Core:
         on_notice: Callable[[Notice], None],
     ) -> None:
         links = Links(login, tls, self)
-        self._setting = Setting(login.user, coordinator, links, on_notice, self._failed)
-        self._pulse = Pulse.of(asyncio.get_running_loop())
+        self._loop = asyncio.get_running_loop()
+        self._on_notice = on_notice
+        self._setting = Setting(
+            login.user, coordinator, links, self._tell, self._failed
+        )
+        self._pulse = Pulse.of(self._loop)
         self._home: Address | None = None
         self.inbox = Inbox(self._pause, self._resume)
         self.following = Following()
@@ -92,9 +100,7 @@ class Core:
         answer = await setting.coordinator.request_broker(setting.user, None)
         for place in answer.sessions:
             return Address(place.broker, place.url)
-        raise RefusedError(
-            404, f"user {setting.user!r} has no broker in the plan of this fleet"
-        )
+        raise NoBrokerError(setting.user)
 
     # What links bring (client.link.Listener)
 
@@ -152,6 +158,15 @@ class Core:
     def _links_changed(self) -> None:
         self.publisher.links_changed()
         self._setting.changed.notify()
+
+    def _tell(self, notice: Notice) -> None:
+        """A fault of the application must not end a connection."""
+        try:
+            self._on_notice(notice)
+        except Exception as error:
+            self._loop.call_exception_handler(
+                {"message": "on_notice failed", "exception": error}
+            )
 
     def _failed(self, error: BrokerwiseError) -> None:
         self.inbox.close(error)

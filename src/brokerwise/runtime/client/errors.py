@@ -28,6 +28,14 @@ class NotInPlanError(UnknownTopicError):
         )
 
 
+class NoBrokerError(InputError):
+    """The fleet's plan has no broker for this user at all."""
+
+    def __init__(self, user: str) -> None:
+        self.user = user
+        super().__init__(f"the plan of this fleet has no broker for user {user!r}")
+
+
 class WrongRangeError(InputError):
     """Ranges, or a point, that do not fit the content of the fleet."""
 

@@ -147,9 +147,11 @@ class Link:
 
     @property
     def has_room(self) -> bool:
-        """Whether the broker takes one more message without a confirmation."""
-        window = self.welcome.publish_window if self.welcome else 0
-        return self.sent - self.confirmed < window
+        """Whether the broker takes one more message without a confirmation. Once it
+        hangs up it does not, though what was sent before may still be heard."""
+        if self.welcome is None or self._dialled is None or not self._dialled.is_open:
+            return False
+        return self.sent - self.confirmed < self.welcome.publish_window
 
     def send(self, frame: Frame) -> None:
         self.send_text(encode(frame))

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Iterator
 
+from brokerwise.runtime.client.errors import LinkLostError
 from brokerwise.runtime.client.link import Link, Listener
 from brokerwise.runtime.control import Address
 from brokerwise.runtime.frames import Login
@@ -98,6 +99,8 @@ class Links:
             await link.open(self._login, self._tls)
         finally:
             del self._dialling[address.url]
+        if not link.is_open:
+            raise LinkLostError(link.url, 1006, "it hung up after the login")
         before = self._by_url.get(address.url)
         if before is not None:
             before.retired = True

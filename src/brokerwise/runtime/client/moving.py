@@ -48,10 +48,11 @@ class Mover:
         self._subscriber.moving.add(old)
         try:
             async with asyncio.timeout(MOVE_SECONDS):
-                await self._change_over(old, Address(order.broker, order.url))
+                await self._change_over(old, order)
             if old.is_open:
                 old.send(Moved(order.move))
-                self._subscriber.home(Address(order.broker, order.url))
+                if not order.topics:
+                    self._subscriber.home(Address(order.broker, order.url))
                 self._setting.tell(MovedNotice(old.broker, order.broker))
         except (TimeoutError, RefusedError, LinkLostError) as error:
             self._setting.tell(Retrying(f"stays at {old.broker}: {error}"))
@@ -61,21 +62,25 @@ class Mover:
             self._subscriber.tidy()
             self._subscriber.repair()
 
-    async def _change_over(self, old: Link, to: Address) -> None:
-        """Until nothing is left at the old broker: the application may subscribe to
-        more meanwhile."""
-        if to.url == old.url:
+    async def _change_over(self, old: Link, order: Connect) -> None:
+        """Until nothing that shall move is left at the old broker: the application may
+        subscribe to more meanwhile."""
+        if order.url == old.url:
             return
-        following = self._subscriber.following
-        new = await self._reach(old, to)
-        while old.is_open and (topics := following.topics_of(old.number)):
+        new = await self._reach(old, Address(order.broker, order.url))
+        while old.is_open and (topics := self._to_move(old, order)):
             try:
                 await self._subscriber.attach(new, topics, is_quiet=True)
                 await self._catch_up(old, new, topics)
             except BaseException:
                 self._subscriber.withdraw(topics)
                 raise
-        self._subscriber.ranges_moved(old, new)
+        if not order.topics:
+            self._subscriber.ranges_moved(old, new)
+
+    def _to_move(self, old: Link, order: Connect) -> set[str]:
+        here = self._subscriber.following.topics_of(old.number)
+        return here & set(order.topics) if order.topics else here
 
     async def _reach(self, old: Link, to: Address) -> Link:
         backoff = Backoff()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -62,12 +62,16 @@ class Publisher:
             if link.buffered() > BUFFERED_BYTES:
                 await link.drained()
 
-    async def publish_at(self, link: Link, topic: str, data: Any) -> None:
+    async def publish_at(
+        self, find: Callable[[], Awaitable[Link]], topic: str, data: Any
+    ) -> None:
         """Send to one broker, which knows where it goes on."""
         content = msgspec.Raw(msgspec.json.encode(data))
-        while link.is_open and not link.has_room:
+        link = await find()
+        while not link.has_room:
             self._setting.check()
             await self._progressed.wait()
+            link = await find()
         self._send(topic, content, ((link,), 0))
 
     async def prepare(self, topics: Iterable[str]) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.acknowledging import Acknowledging
@@ -10,6 +9,7 @@ from brokerwise.runtime.client.asking import subscriptions
 from brokerwise.runtime.client.content import Box, wanted
 from brokerwise.runtime.client.errors import (
     LinkLostError,
+    NoBrokerError,
     NotInPlanError,
     UnknownTopicError,
     WrongRangeError,
@@ -26,38 +26,15 @@ from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.client.inbox import Inbox
 from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.pulse import Pulse
+from brokerwise.runtime.client.questions import Questions, Ranges
 from brokerwise.runtime.client.setting import Setting
 from brokerwise.runtime.client.waiting import Backoff, Signal
 from brokerwise.runtime.control import Address, SessionPlace
-from brokerwise.runtime.frames import Problem, Subscribe, Subscribed, Unsubscribe
+from brokerwise.runtime.frames import Problem, Subscribed, Unsubscribe
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
 ANSWER_SECONDS = 5.0  # that a broker may take over a subscription
 ASK_AGAIN_SECONDS = 1.0  # whether it is still the one to go to
-
-
-@dataclass(eq=False)
-class _Ranges:
-    """A box that was asked for, and who serves it."""
-
-    box: Box
-    link: Link | None = None
-    refusal: BrokerwiseError | None = None
-
-    @property
-    def is_lacking(self) -> bool:
-        served = self.link is not None and self.link.is_open and not self.link.is_silent
-        return not served and self.refusal is None
-
-
-@dataclass(eq=False)
-class _Asked:
-    """A subscription that a broker has not answered yet."""
-
-    link: Link
-    topics: set[str]
-    ranges: _Ranges | None = None
-    is_quiet: bool = False
 
 
 class Subscriber:
@@ -77,10 +54,9 @@ class Subscriber:
         self._inbox = inbox
         self._acknowledging = Acknowledging(following, pulse)
         self._wanted: dict[str, None] = {}
-        self._ranges: list[_Ranges] = []
+        self._ranges: list[Ranges] = []
         self._refused: dict[str, BrokerwiseError] = {}
-        self._asked: dict[int, _Asked] = {}
-        self._last_id = 0
+        self._questions = Questions()
         self._served: dict[Link, set[str]] = {}
         self._home: SessionPlace | None = None
         self._going: set[str] = set()
@@ -101,7 +77,7 @@ class Subscriber:
                 raise self._refused[topic]
 
     async def subscribe_ranges(self, box: Box) -> None:
-        ranges = _Ranges(dict(box))
+        ranges = Ranges(dict(box))
         self._ranges.append(ranges)
         self.repair()
         while ranges.is_lacking:
@@ -116,7 +92,7 @@ class Subscriber:
         for topic in gone:
             self._wanted.pop(topic, None)
         self.following.forget(gone)
-        self.withdraw(gone)
+        self._questions.withdraw(gone)
         self.tidy()
 
     # What brokers say
@@ -130,7 +106,7 @@ class Subscriber:
             self.progressed.notify()
 
     def subscribed(self, link: Link, frame: Subscribed) -> None:
-        asked = self._asked.pop(frame.id, None)
+        asked = self._questions.answered(frame.id)
         if asked is None:
             return
         served = set(frame.topics)
@@ -149,12 +125,12 @@ class Subscriber:
 
     def refused(self, frame: Problem) -> None:
         """Some of a subscription, or all of it, was refused."""
-        asked = self._asked.get(frame.id)
+        asked = self._questions.find(frame.id)
         if asked is None:
             return
         if asked.ranges is not None:
             asked.ranges.refusal = WrongRangeError(frame.message)
-            del self._asked[frame.id]
+            self._questions.answered(frame.id)
         else:
             topics = tuple(frame.topics or asked.topics)
             self._refuse(topics, UnknownTopicError(topics, frame.message))
@@ -165,7 +141,7 @@ class Subscriber:
         served = self._served.pop(link, None)
         self._hand_on(self.following.end(link.number))
         self.progressed.notify()
-        self._asked = {i: a for i, a in self._asked.items() if a.link is not link}
+        self._questions.forget(link)
         self.moving.discard(link)
         if self._home is not None and self._home.url == link.url:
             self._home = None
@@ -206,17 +182,16 @@ class Subscriber:
 
     def uses(self, link: Link) -> bool:
         """Whether a link serves anything, or was asked to."""
-        asked = any(a.link is link for a in self._asked.values())
+        asked = self._questions.wait_for(link)
         return asked or link in self.moving or link in self._served
 
     def leave(self, link: Link, topics: Iterable[str]) -> None:
         """Listen to a broker no more, for these topics."""
         self._hand_on(self.following.leave(link.number, topics))
 
-    def withdraw(self, topics: set[str]) -> None:
-        """What is asked for elsewhere, or not wanted any more."""
-        for asked in self._asked.values():
-            asked.topics -= topics
+    def withdraw(self, topics: Iterable[str]) -> None:
+        """Do not go where these were asked for, if that is not answered yet."""
+        self._questions.withdraw(topics)
 
     def ranges_moved(self, old: Link, new: Link) -> None:
         for ranges in self._ranges:
@@ -242,30 +217,15 @@ class Subscriber:
 
         Raises LinkLostError if there is no answer.
         """
-        wanted_here = set(topics)
-        asked = {t for a in self._asked.values() if a.link is link for t in a.topics}
-        self.withdraw(wanted_here - asked)
-        fresh = sorted(wanted_here - asked)
-        for frame in subscriptions(fresh, self.following.cursors(fresh)):
-            self._send(link, frame, _Asked(link, set(frame.topics), None, is_quiet))
+        fresh = self._questions.fresh(link, topics)
+        cursors = self.following.cursors(fresh)
+        self._questions.ask(link, fresh, cursors, is_quiet=is_quiet)
         await self._answered(link)
-
-    async def _attach_ranges(self, link: Link, ranges: _Ranges) -> None:
-        if not any(a.ranges is ranges and a.link is link for a in self._asked.values()):
-            bounds = {name: (low, high) for name, (low, high) in ranges.box.items()}
-            frame = Subscribe(ranges=bounds)
-            self._send(link, frame, _Asked(link, set(), ranges))
-        await self._answered(link)
-
-    def _send(self, link: Link, frame: Subscribe, asked: _Asked) -> None:
-        self._last_id += 1
-        self._asked[self._last_id] = asked
-        link.send(Subscribe(self._last_id, frame.topics, frame.ranges, frame.cursors))
 
     async def _answered(self, link: Link) -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + ANSWER_SECONDS
-        while any(a.link is link for a in self._asked.values()):
+        while self._questions.wait_for(link):
             if not link.is_usable or loop.time() >= until:
                 raise LinkLostError(link.url, 1006, "no answer to a subscription")
             await self._setting.changed.wait(until - loop.time())
@@ -311,10 +271,13 @@ class Subscriber:
         except RefusedError as error:
             if error.status < 500:
                 self._refuse([t for t in lacking if self._is_new(t)], error)
+                self._refuse_ranges(error)
             raise
         unserved = [t for t in answer.unserved if t in lacking and self._is_new(t)]
         if unserved:
             self._refuse(unserved, NotInPlanError(user, unserved))
+        if not answer.sessions:
+            self._refuse_ranges(NoBrokerError(user))
         self._home = next((p for p in answer.sessions if p.topics is None), None)
         return answer.sessions
 
@@ -325,7 +288,8 @@ class Subscriber:
                 link = await self._setting.links.reach(Address(place.broker, place.url))
                 await self.attach(link, self._lacking(here))
                 for ranges in [r for r in self._ranges if r.is_lacking]:
-                    await self._attach_ranges(link, ranges)
+                    self._questions.ask_ranges(link, ranges)
+                    await self._answered(link)
         except (UnreachableError, RefusedError, LinkLostError) as error:
             self._setting.tell(Retrying(error.message))
         finally:
@@ -355,6 +319,12 @@ class Subscriber:
         for topic in topics:
             if self._wanted.pop(topic, "") is None:
                 self._refused[topic] = error
+        self._setting.changed.notify()
+
+    def _refuse_ranges(self, error: BrokerwiseError) -> None:
+        for ranges in self._ranges:
+            if ranges.link is None and ranges.refusal is None:
+                ranges.refusal = error
         self._setting.changed.notify()
 
     def _leave_silent(self, topics: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from brokerwise.runtime.coordinator.brokers import Broker, the_broker
 from brokerwise.runtime.coordinator.herald import Herald
 from brokerwise.runtime.coordinator.membership import Then
 from brokerwise.runtime.coordinator.moving import UNFINISHED
+from brokerwise.runtime.coordinator.seats import topics_of
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Telling
 from brokerwise.runtime.wire.errors import RefusedError
@@ -114,7 +115,8 @@ class Chores:
     async def _order(self, move: moves.Move) -> MoveAnswer | None:
         sql = self._store.sql
         source, target = the_broker(sql, move.source), the_broker(sql, move.target)
-        order = MoveOrder(move.id, move.step, move.user, target.address)
+        topics = None if move.home is None else topics_of(sql, move.user, move.home)
+        order = MoveOrder(move.id, move.step, move.user, target.address, topics)
         try:
             return await self._telling.move(source.address, order)
         except RefusedError as refused:

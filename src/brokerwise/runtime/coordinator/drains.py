@@ -22,7 +22,7 @@ from brokerwise.runtime.coordinator.moves import (
     request_move,
 )
 from brokerwise.runtime.coordinator.refusals import ConflictError
-from brokerwise.runtime.coordinator.seats import chooser, seats_of, seats_on
+from brokerwise.runtime.coordinator.seats import chooser, seats_on
 from brokerwise.runtime.coordinator.store import Sql, is_overlay
 
 ATTEMPTS = 2  # a user that declined is asked again, once
@@ -115,8 +115,7 @@ def _ask_to_leave(sql: Sql, broker: Broker) -> bool:
 
 
 def _ask_to_come_home(sql: Sql) -> None:
-    """One move takes all sessions that a user has on a broker: those of several
-    homes stay together until the user asks for a broker again."""
+    """Of the sessions that a user has on one broker, one after the other."""
     if is_overlay(sql):
         return
     rows = sql.execute(
@@ -126,11 +125,12 @@ def _ask_to_come_home(sql: Sql) -> None:
         " AND NOT EXISTS (SELECT 1 FROM moves AS m WHERE m.user = s.user"
         " AND m.source = s.broker AND m.state IN ('requested', 'accepted'))"
     ).fetchall()
+    asked: set[tuple[str, str]] = set()
     for user, home, source, before in rows:
-        together = [s for s in seats_of(sql, user) if s.broker == source]
         tried = attempts(sql, user, source, before, home)
-        if len(together) == 1 and tried < ATTEMPTS:
-            request_move(sql, user, source, home)
+        if (user, source) not in asked and tried < ATTEMPTS:
+            asked.add((user, source))
+            request_move(sql, user, source, home, home)
 
 
 def _forget_attempts(sql: Sql, name: str) -> None:

@@ -1,6 +1,6 @@
 """The moves, as they are stored. All calls belong into a transaction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from brokerwise.runtime.coordinator.moving import (
     STEPS,
@@ -10,18 +10,20 @@ from brokerwise.runtime.coordinator.moving import (
 from brokerwise.runtime.coordinator.store import Sql
 
 KEPT_MOVES = 10_000  # of those that are over
-_COLUMNS = "id, user, source, target, state, reason"
+_COLUMNS = "id, user, source, target, home, state, reason"
 _UNFINISHED = "state IN ('requested', 'accepted')"
 
 
 @dataclass(frozen=True)
 class Move:
-    """A session of a user on its way from one broker to another."""
+    """A user on its way from one broker to another: with the session of one `home`,
+    or (None) with all that it has there."""
 
     id: int
     user: str
     source: str
     target: str
+    home: str | None
     state: MoveState
     reason: str
 
@@ -30,12 +32,14 @@ class Move:
         return STEPS[self.state]
 
 
-def request_move(sql: Sql, user: str, source: str, target: str) -> Move:
+def request_move(
+    sql: Sql, user: str, source: str, target: str, home: str | None = None
+) -> Move:
     """Write down a move that shall be made."""
     row = sql.execute(
-        "INSERT INTO moves (user, source, target, state) VALUES (?, ?, ?, ?)"
-        f" RETURNING {_COLUMNS}",
-        (user, source, target, MoveState.REQUESTED),
+        "INSERT INTO moves (user, source, target, home, state)"
+        f" VALUES (?, ?, ?, ?, ?) RETURNING {_COLUMNS}",
+        (user, source, target, home, MoveState.REQUESTED),
     ).fetchone()
     move = _move(*row)
     sql.execute(
@@ -125,8 +129,9 @@ def take_answer(sql: Sql, move: Move, answer: str, reason: str = "") -> Move | N
     progress = answered(move.state, move.step, answer, reason)
     if progress.state is MoveState.DONE:
         sql.execute(
-            "UPDATE sessions SET broker = ? WHERE user = ? AND broker = ?",
-            (move.target, move.user, move.source),
+            "UPDATE sessions SET broker = ?1 WHERE user = ?2 AND broker = ?3"
+            " AND (?4 IS NULL OR home = ?4)",
+            (move.target, move.user, move.source, move.home),
         )
     return _set(sql, move, progress.state, progress.reason)
 
@@ -160,10 +165,16 @@ def _set(sql: Sql, move: Move, state: MoveState, reason: str) -> Move:
     sql.execute(
         "UPDATE moves SET state = ?, reason = ? WHERE id = ?", (state, reason, move.id)
     )
-    return Move(move.id, move.user, move.source, move.target, state, reason)
+    return replace(move, state=state, reason=reason)
 
 
 def _move(
-    number: int, user: str, source: str, target: str, state: str, reason: str
+    number: int,
+    user: str,
+    source: str,
+    target: str,
+    home: str | None,
+    state: str,
+    reason: str,
 ) -> Move:
-    return Move(number, user, source, target, MoveState(state), reason)
+    return Move(number, user, source, target, home, MoveState(state), reason)

@@ -59,6 +59,7 @@ CREATE TABLE moves (
     user TEXT NOT NULL,
     source TEXT NOT NULL,
     target TEXT NOT NULL,
+    home TEXT,                            -- NULL: all that the user has at the source
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT ''
 );

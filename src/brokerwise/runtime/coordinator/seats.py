@@ -68,6 +68,11 @@ def seats_of(sql: Sql, user: str) -> list[Seat]:
     return [_seat(*row) for row in rows]
 
 
+def topics_of(sql: Sql, user: str, home: str) -> tuple[str, ...] | None:
+    """What a session is for; None: whatever the user asks for."""
+    return next((s.topics for s in seats_of(sql, user) if s.home == home), ())
+
+
 def sit(sql: Sql, seat: Seat, broker: str) -> None:
     sql.execute(
         "UPDATE sessions SET broker = ? WHERE user = ? AND home = ?",
