@@ -222,7 +222,7 @@ class Broker:
         )
 
     def flush(self) -> None:
-        self.world.post((self.name, "flushes"), self.passage.flush)
+        self.world.post((self.name, "flushes"), self.passage.delivery.flush)
 
     def process(self, topic: str, item: Item) -> bool:
         return False

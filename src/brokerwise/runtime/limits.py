@@ -29,7 +29,8 @@ SESSION_QUEUE_BYTES = 8 << 20  # that wait for a slow reader, then it is closed
 PUBLISH_WINDOW = 1_024  # messages that a publisher may have unconfirmed at a broker
 PUBLISH_RATE = 50_000  # messages a second from one connection, then it is held back
 DELIVERIES_PER_TURN = 40_000  # then other connections have their turn
-BYTES_PER_TURN = 1 << 20  # or so many bytes published
+MESSAGES_PER_TURN = 2_000  # or after so many messages published
+BYTES_PER_TURN = 1 << 20  # or so many bytes of them
 PRESSED_SECONDS = 0.5  # a publisher waits so long for subscribers whose queue fills
 
 STEP_QUEUE_MESSAGES = 10_000  # that wait for a processing step, then no more fit

@@ -131,7 +131,7 @@ class Pretended:
         """A turn in which a session says this."""
         for frame in frames:
             self.hub.handle(session, frame, self.clock())
-        self.passage.flush()
+        self.passage.delivery.flush()
 
 
 def route(topic: str, generation: int, *brokers: str) -> Route:

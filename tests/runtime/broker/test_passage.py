@@ -108,7 +108,7 @@ def test_what_never_comes_is_not_waited_for_for_ever() -> None:
     assert line.messages() == []
     broker.clock.now += TRANSITION_SECONDS
     broker.passage.settle_late()
-    broker.passage.flush()
+    broker.passage.delivery.flush()
     assert line.positions() == [("paper", 1, 9)]
 
 
@@ -172,9 +172,13 @@ def test_what_a_step_gives_is_delivered_when_it_gives_it() -> None:
     assert line.messages() == [] and topic.received == 2
     assert topic.delivered_cursors() == []
     first, second = broker.outside.steps["news"]
-    broker.passage.fan_out(topic, first, message("news", 1, data="cooked").data)
-    broker.passage.fan_out(topic, second, message("news", 1).data, skipped=True)
-    broker.passage.flush()
+    broker.passage.delivery.fan_out(
+        topic, first, message("news", 1, data="cooked").data
+    )
+    broker.passage.delivery.fan_out(
+        topic, second, message("news", 1).data, skipped=True
+    )
+    broker.passage.delivery.flush()
     assert bytes(line.messages()[0].data) == b'"cooked"'
     assert [m.skipped for m in line.messages()] == [False, True]
     assert topic.delivered_cursors() == [("news", "paper", 1, 2)]
@@ -191,7 +195,7 @@ def test_the_messages_of_a_turn_are_written_in_one_piece() -> None:
     assert broker.outside.flushes == 1
     written: list[bytes] = []
     session.write = written.append
-    broker.passage.flush()
+    broker.passage.delivery.flush()
     assert [piece.count(b"\n") for piece in written] == [3, 1]
     assert session.sent == 4
     broker.hub.handle(source, message("sport", 2), 0.0)
@@ -220,18 +224,18 @@ def test_publishers_wait_for_readers_with_much_to_read_but_not_for_long() -> Non
     source, _ = broker.session("paper")
     large = "x" * 100_000
     broker.hear(source, message("news", 1, data=large))
-    assert not broker.passage.is_pressed()
+    assert not broker.passage.delivery.is_pressed()
     line.unread = SESSION_QUEUE_BYTES
     broker.hear(source, message("news", 2, data="small"))
-    assert not broker.passage.is_pressed()
+    assert not broker.passage.delivery.is_pressed()
     broker.hear(source, message("news", 3, data=large))
-    assert broker.passage.is_pressed()
+    assert broker.passage.delivery.is_pressed()
     broker.clock.now += PRESSED_SECONDS
-    assert not broker.passage.is_pressed()
+    assert not broker.passage.delivery.is_pressed()
     line.unread = 0
-    assert not broker.passage.is_pressed()
+    assert not broker.passage.delivery.is_pressed()
     line.unread = SESSION_QUEUE_BYTES
     broker.hear(source, message("news", 4, data=large))
-    assert broker.passage.is_pressed()
+    assert broker.passage.delivery.is_pressed()
     broker.hub.close(broker.hub.users["ann"])
-    assert not broker.passage.is_pressed()
+    assert not broker.passage.delivery.is_pressed()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from brokerwise.runtime.broker.admission import RefusedLoginError, admit
@@ -27,6 +28,7 @@ from brokerwise.runtime.limits import (
     DELIVERIES_PER_TURN,
     LOGIN_SECONDS,
     MAX_UNACKNOWLEDGED,
+    MESSAGES_PER_TURN,
     PUBLISH_RATE,
 )
 from brokerwise.runtime.tokens import Keys
@@ -47,11 +49,27 @@ class Wire(Line, Protocol):
     def resume_reading(self) -> None: ...
 
 
+@dataclass(slots=True)
+class _Turn:
+    """What has been published since `_end_turn` was last called."""
+
+    began_with: int  # deliveries
+    messages: int = 0
+    bytes: int = 0
+
+    def is_over(self, deliveries: int) -> bool:
+        return (
+            self.messages > MESSAGES_PER_TURN
+            or self.bytes > BYTES_PER_TURN
+            or deliveries - self.began_with > DELIVERIES_PER_TURN
+        )
+
+
 class Connections:
     """Hands the frames of each connection to the hub, in turns.
 
-    A turn ends after so many deliveries, or bytes: a publisher with more to say waits
-    for the next, in which everyone else is heard too.
+    A turn ends after so many messages, bytes or deliveries: a publisher with more to
+    say waits for the next, in which everyone else is heard too.
     """
 
     def __init__(
@@ -73,8 +91,7 @@ class Connections:
         self._held_back: list[Wire] = []
         self._over_rate: list[Wire] = []
         self._ended: dict[str, dict[str, int]] = {}
-        self._turn_began_with: int | None = None
-        self._turn_bytes = 0
+        self._turn: _Turn | None = None
         self._beat = frame_text(encode(Beat()))
 
     def opened(self, wire: Wire) -> None:
@@ -174,12 +191,12 @@ class Connections:
         if not isinstance(frame, Publish | Forward):
             return
         self._unconfirmed[session] = wire
-        if self._turn_began_with is None:
-            self._turn_began_with = self._passage.deliveries
+        if self._turn is None:
+            self._turn = _Turn(self._passage.delivery.deliveries)
             self._loop.call_soon(self._end_turn)
-        self._turn_bytes += len(frame.data)
-        deliveries = self._passage.deliveries - self._turn_began_with
-        if deliveries > DELIVERIES_PER_TURN or self._turn_bytes > BYTES_PER_TURN:
+        self._turn.messages += 1
+        self._turn.bytes += len(frame.data)
+        if self._turn.is_over(self._passage.delivery.deliveries):
             wire.pause_reading()
             self._held_back.append(wire)
         elif not session.is_peer:
@@ -191,21 +208,20 @@ class Connections:
     def _end_turn(self) -> None:
         """Write what was published, confirm it, and let in those who were held back;
         not while subscribers who do read have much to read."""
-        self._turn_began_with = None
-        self._turn_bytes = 0
-        self._passage.flush()
+        self._turn = None
+        self._passage.delivery.flush()
         for session, wire in self._unconfirmed.items():
             if session.confirmed < session.published and not session.closing:
                 session.confirmed = session.published
                 session.tell(Published(session.published))
-                if self._passage.is_pressed():
+                if self._passage.delivery.is_pressed():
                     wire.pause_reading()
                     self._held_back.append(wire)
         self._unconfirmed.clear()
         self._let_in()
 
     def _let_in(self) -> None:
-        if self._held_back and self._passage.is_pressed():
+        if self._held_back and self._passage.delivery.is_pressed():
             self._loop.call_later(_PRESSED_PAUSE, self._let_in)
             return
         waiting, self._held_back = self._held_back, []

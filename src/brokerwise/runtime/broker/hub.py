@@ -74,7 +74,7 @@ class Hub:
         self.moves.forget(session)
         if self.users.get(session.user) is session:
             del self.users[session.user]
-        self._passage.release(session)
+        self._passage.delivery.release(session)
         self._drop(session, tuple(session.topics))
 
     def _acknowledge(self, session: Session, frame: Ack, now: float) -> None:
@@ -138,7 +138,7 @@ class Hub:
         for name in served:
             topic = self._passage.topic(name)
             topic.carried = True
-            self._passage.write(topic)
+            self._passage.delivery.write(topic)
             topic.add(session)
             cursors += topic.delivered_cursors()
         session.topics.update(served)
@@ -163,7 +163,7 @@ class Hub:
         for name in names:
             session.topics.discard(name)
             topic = self._passage.topics[name]
-            self._passage.write(topic)
+            self._passage.delivery.write(topic)
             topic.remove(session)
             if not topic.sessions and self._passage.overlay is None:
                 self._outside.leave(name)

@@ -26,8 +26,8 @@ class Outside(Protocol):
         """Nobody wants a topic here any more: tell the coordinator if it lasts."""
 
     def flush(self) -> None:
-        """Call `Passage.flush` when the turn is over."""
+        """Call `Delivery.flush` when the turn is over."""
 
     def process(self, topic: str, item: Item) -> bool:
-        """Put a message through the topic's step and call `Passage.fan_out` with
+        """Put a message through the topic's step and call `Delivery.fan_out` with
         what comes out; False if the topic has no step."""

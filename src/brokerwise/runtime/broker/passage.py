@@ -1,27 +1,18 @@
-"""The way of a message through a broker: order, routes, fan-out. No I/O."""
+"""The way of a message through a broker: its order, its route. No I/O."""
 
 from collections.abc import Callable, Iterable
 
-import msgspec
-
+from brokerwise.runtime.broker.delivery import Clock, Delivery
 from brokerwise.runtime.broker.outside import Outside
 from brokerwise.runtime.broker.overlay import Overlay
 from brokerwise.runtime.broker.room import Room
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item, Topic
 from brokerwise.runtime.control import CursorRow, Route
-from brokerwise.runtime.frames import Forward, Problem, Publish, StaleRoute, encode
-from brokerwise.runtime.limits import (
-    HELD_MESSAGES,
-    PRESSED_SECONDS,
-    SESSION_QUEUE_BYTES,
-    TRANSITION_SECONDS,
-)
+from brokerwise.runtime.frames import Forward, Problem, Publish, StaleRoute
+from brokerwise.runtime.limits import HELD_MESSAGES, TRANSITION_SECONDS
 from brokerwise.runtime.sequencer import Released
 
-Clock = Callable[[], float]
-_LARGE = 64 << 10  # bytes, after which it is seen whether readers keep up
-_MUCH = SESSION_QUEUE_BYTES // 2
 _Waiting = list[tuple[Session | None, Publish | Forward, str]]
 
 
@@ -43,16 +34,13 @@ class Passage:
         self.overlay: Overlay | None = None
         self.topics: dict[str, Topic] = {}
         self.links: dict[str, int] = {}
-        self.deliveries = 0
+        self.delivery = Delivery(outside, frame_text, clock)
         self._outside = outside
-        self._frame_text = frame_text
         self._clock = clock
         self._unrouted: dict[str, _Waiting] = {}
         self._unrouted_room = Room()
         self._held_room = Room()
         self._in_transition: dict[Topic, None] = {}
-        self._unwritten: dict[Topic, None] = {}
-        self._pressed: dict[Session, None] = {}
 
     def topic(self, name: str) -> Topic:
         found = self.topics.get(name)
@@ -202,94 +190,7 @@ class Passage:
                 for broker in self.overlay.branches(item.origin, topic.name):
                     self._forward(broker, topic, item)
             if not self._outside.process(topic.name, item):
-                self.fan_out(topic, item, item.data, sender)
-
-    def fan_out(
-        self,
-        topic: Topic,
-        item: Item,
-        data: msgspec.Raw,
-        sender: Session | None = None,
-        *,
-        skipped: bool = False,
-    ) -> None:
-        """Hand one message to all sessions of its topic: framed once, and the same
-        bytes for everyone. Of one that its step `skipped` they get the number only.
-
-        It is written at the end of the turn, in one piece with others of its topic:
-        a write costs far more than what it writes.
-        """
-        topic.positions[item.source] = (item.epoch, item.seq)
-        audience = len(topic.sessions)
-        if not audience:
-            topic.latency.record(self._microseconds_since(item.arrived))
-            return
-        framed = self._frame_text(encode(item.message(topic.name, data, skipped)))
-        own = _session_of(topic, sender)
-        if own is not None:
-            self.write(topic)
-            topic.remove(own)
-            audience -= 1
-        topic.unwritten.append(framed)
-        topic.arrivals.append(item.arrived)
-        topic.delivered += audience
-        self.deliveries += audience
-        self._unwritten[topic] = None
-        if own is not None:
-            self.write(topic)
-            topic.add(own)
-        elif len(self._unwritten) == 1 and len(topic.unwritten) == 1:
-            self._outside.flush()
-
-    def flush(self) -> None:
-        """Write what waits for the end of the turn."""
-        for topic in list(self._unwritten):
-            self.write(topic)
-
-    def write(self, topic: Topic) -> None:
-        """Write what waits of one topic: before its sessions come or go."""
-        self._unwritten.pop(topic, None)
-        count = len(topic.unwritten)
-        if not count:
-            return
-        data = topic.unwritten[0] if count == 1 else b"".join(topic.unwritten)
-        for session in topic.audience():
-            session.sent += count
-            session.write(data)
-        topic.written += len(data)
-        if topic.written > _LARGE:
-            topic.written = 0
-            self._note_pressed(topic)
-        for arrived in topic.arrivals:
-            topic.latency.record(self._microseconds_since(arrived))
-        topic.unwritten.clear()
-        topic.arrivals.clear()
-
-    def is_pressed(self) -> bool:
-        """Whether publishers had better wait: much is on its way to subscribers, or
-        other brokers, who have not been slow for long."""
-        now = self._clock()
-        for session in list(self._pressed):
-            if session.line.buffered() <= _MUCH:
-                session.pressed_at = None
-                del self._pressed[session]
-        late = now - PRESSED_SECONDS
-        return self._outside.is_pressed() or any(
-            s.pressed_at is not None and s.pressed_at > late for s in self._pressed
-        )
-
-    def release(self, session: Session) -> None:
-        """A session has ended."""
-        self._pressed.pop(session, None)
-
-    def _note_pressed(self, topic: Topic) -> None:
-        for session in topic.audience():
-            if session.pressed_at is None and session.line.buffered() > _MUCH:
-                session.pressed_at = self._clock()
-                self._pressed[session] = None
-
-    def _microseconds_since(self, arrived: float) -> int:
-        return int((self._clock() - arrived) * 1e6)
+                self.delivery.fan_out(topic, item, item.data, sender)
 
     def _forward(self, broker: str, topic: Topic, item: Item) -> None:
         self.links[broker] = self.links.get(broker, 0) + 1
@@ -379,11 +280,3 @@ def _refuse(session: Session, frame: Publish | Forward) -> None:
             topics=(frame.topic,),
         )
     )
-
-
-def _session_of(topic: Topic, sender: Session | None) -> Session | None:
-    """The session that the sender of a message has for its topic: it need not hear
-    what it said itself."""
-    if sender is None:
-        return None
-    return next((s for s in topic.sessions if s.user == sender.user), None)

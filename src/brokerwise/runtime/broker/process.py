@@ -149,7 +149,7 @@ class Broker:
         self._coordination.leave(topic)
 
     def flush(self) -> None:
-        self._loop.call_soon(self._passage.flush)
+        self._loop.call_soon(self._passage.delivery.flush)
 
     def process(self, topic: str, item: Item) -> bool:
         return self._steps.process(topic, item)

@@ -39,7 +39,7 @@ class Steps:
         def done(data: bytes | None) -> None:
             skipped = data is None
             raw = msgspec.Raw(b"null" if data is None else data)
-            self._passage.fan_out(topic, item, raw, skipped=skipped)
+            self._passage.delivery.fan_out(topic, item, raw, skipped=skipped)
 
         try:
             step.submit(bytes(item.data), done)
