@@ -307,6 +307,7 @@ def test_a_server_that_does_not_finish_the_close_is_cut_off(
         (Frame(Opcode.TEXT, b"a").serialize(mask=True), 1002),
         (b"\x81\x7f" + (1 << 40).to_bytes(8), 1009),
     ],
+    ids=["binary", "not UTF-8", "masked", "endless"],  # a mask is drawn by chance
 )
 def test_a_server_that_breaks_the_rules_is_left(
     run: Run, frame: bytes, code: int

@@ -4,7 +4,6 @@ The oracle is the library's parser, fed byte by byte, with the plainest joining 
 fragments on top of it.
 """
 
-import os
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -142,7 +141,7 @@ def serialized(frames: list[Frame], side: Side, *, mask_wrong: int = -1) -> byte
             head = bytes([first, bit | size])
         else:
             head = bytes([first, bit | 126]) + size.to_bytes(2)
-        key = os.urandom(4) if masked else b""
+        key = bytes([i % 256, 3, 200, 17]) if masked else b""
         data = bytes(frame.data)
         if masked:
             data = bytes(byte ^ key[j % 4] for j, byte in enumerate(data))
