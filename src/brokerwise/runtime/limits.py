@@ -38,6 +38,6 @@ STEP_QUEUE_BYTES = 64 << 20
 
 TRANSITION_SECONDS = 2.0  # a topic that joins a broker waits so long for stragglers
 HELD_MESSAGES = 100_000  # that wait for an earlier one or a route, of one topic
-HELD_BYTES = 16 << 20
+HELD_BYTES = 4 << 20  # they are let go at once, into queues of SESSION_QUEUE_BYTES
 HELD_BYTES_IN_ALL = 64 << 20  # of all topics
 MOVE_SECONDS = 20.0  # a client that has not moved by then stays where it is

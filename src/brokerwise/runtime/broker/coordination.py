@@ -22,13 +22,13 @@ from brokerwise.runtime.control import (
     Route,
 )
 from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
+from brokerwise.runtime.waiting import Backoff
 from brokerwise.runtime.wire.requests import RefusedError, ask
 
 T = TypeVar("T")
 
 JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
 LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # between attempts
 TOPICS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 
 
@@ -95,7 +95,7 @@ class Coordination:
 
     async def register(self) -> BrokerConfiguration:
         """Take a new epoch, trying until the coordinator answers."""
-        pause = FIRST_PAUSE
+        backoff = Backoff()
         while True:
             try:
                 found = await self._ask(
@@ -104,8 +104,7 @@ class Coordination:
             except RefusedError:
                 raise
             except BrokerwiseError:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                await asyncio.sleep(backoff.pause())
                 continue
             self.epoch = found.epoch
             self.renewed_at = self._loop.time()
@@ -192,7 +191,7 @@ class Coordination:
     async def _settle_routes(self) -> None:
         """Joins and leaves go one request after the other: the answers come in the
         order of the changes."""
-        pause = FIRST_PAUSE
+        backoff = Backoff()
         await asyncio.sleep(JOIN_PAUSE)
         while self._hub.is_waiting() or self._leaving:
             leaving = _taken(self._leaving, TOPICS_AT_ONCE)
@@ -208,8 +207,7 @@ class Coordination:
                 answer = await self._ask("/join", request, JoinAnswer)
             except BrokerwiseError:
                 self._leaving |= dict.fromkeys(leaving)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                await asyncio.sleep(backoff.pause())
                 continue
             if request.epoch == self.epoch:
                 self._take(answer)
@@ -221,14 +219,13 @@ class Coordination:
         self._passage.routes_changed(answer.routes)
 
     async def _look_up(self) -> None:
-        pause = FIRST_PAUSE
+        backoff = Backoff()
         while self._looking_up:
             topics = tuple(islice(self._looking_up, TOPICS_AT_ONCE))
             try:
                 found = await self._ask("/routes", RoutesAsked(topics), RoutesKnown)
             except BrokerwiseError:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                await asyncio.sleep(backoff.pause())
                 continue
             for topic in topics:
                 del self._looking_up[topic]

@@ -13,6 +13,7 @@ from brokerwise.runtime.frames import Forward, Problem, Publish, StaleRoute
 from brokerwise.runtime.limits import HELD_MESSAGES, TRANSITION_SECONDS
 from brokerwise.runtime.sequencer import Released
 
+_OVERHEAD = 128  # bytes of a message besides its data
 _Waiting = list[tuple[Session | None, Publish | Forward, str]]
 
 
@@ -126,7 +127,7 @@ class Passage:
         if waiting is None:
             self._unrouted[frame.topic] = waiting = []
             self._outside.look_up(frame.topic)
-        room, size = self._unrouted_room, len(frame.data)
+        room, size = self._unrouted_room, _size(frame)
         if len(waiting) < HELD_MESSAGES and room.has(frame.topic, size):
             room.take(frame.topic, size)
             waiting.append((session, frame, source))
@@ -153,7 +154,7 @@ class Passage:
             return
         released = sequencer.offer(item.source, item.epoch, item.seq, item)
         if len(released.messages) > 1:
-            waited = sum(len(message.data) for message in released.messages[1:])
+            waited = sum(map(_size, released.messages[1:]))
             self._held_room.give_back(topic.name, waited)
         self.hand_on(topic, released, sender)
         if sequencer.held:
@@ -164,7 +165,7 @@ class Passage:
         waiting = topic.sequencer.held.get(item.source, {})
         may_wait = self._may_wait(topic, item)
         if waiting.get((item.epoch, item.seq)) is item:
-            self._held_room.take(topic.name, len(item.data))
+            self._held_room.take(topic.name, _size(item))
         if topic.joining:
             return
         if not may_wait:
@@ -175,7 +176,7 @@ class Passage:
 
     def _may_wait(self, topic: Topic, item: Item) -> bool:
         return (
-            self._held_room.has(topic.name, len(item.data))
+            self._held_room.has(topic.name, _size(item))
             and topic.sequencer.waiting() <= HELD_MESSAGES
         )
 
@@ -218,7 +219,7 @@ class Passage:
         self._held_room.give_back(topic.name)
         for waiting in topic.sequencer.held.values():
             for item in waiting.values():
-                self._held_room.take(topic.name, len(item.data))
+                self._held_room.take(topic.name, _size(item))
         topic.settles_at = self._clock() + TRANSITION_SECONDS
         self._in_transition[topic] = None
         return released
@@ -270,6 +271,11 @@ class Passage:
         topic.settles_at = None
         self._held_room.give_back(topic.name)
         self.hand_on(topic, topic.sequencer.settle())
+
+
+def _size(message: Publish | Forward | Item) -> int:
+    """What it takes up while it waits, or thereabouts."""
+    return len(message.data) + _OVERHEAD
 
 
 def _refuse(session: Session, frame: Publish | Forward) -> None:

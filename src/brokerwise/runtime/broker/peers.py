@@ -10,11 +10,11 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.control import Address
 from brokerwise.runtime.frames import Forward, Login, encode
 from brokerwise.runtime.limits import PRESSED_SECONDS
+from brokerwise.runtime.waiting import Backoff
 from brokerwise.runtime.wire.connecting import Dialled, connect
 
 QUEUED_BYTES = 64 << 20  # that wait for a broker that cannot be reached, or is slow
 MUCH_QUEUED_BYTES = 4 << 20  # from which publishers are held back
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0  # seconds between attempts
 
 
 class Peer:
@@ -80,7 +80,7 @@ class Peer:
             self._dialling = asyncio.get_running_loop().create_task(self._connect())
 
     async def _connect(self) -> None:
-        pause = FIRST_PAUSE
+        backoff = Backoff()
         while self._queue:
             url = self.url
             ended = asyncio.Event()
@@ -92,8 +92,7 @@ class Peer:
                     ssl=self._tls,
                 )
             except BrokerwiseError:
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                await asyncio.sleep(backoff.pause())
                 continue
             line.send(self._login)
             while self._queue:

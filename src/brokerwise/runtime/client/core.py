@@ -22,7 +22,6 @@ from brokerwise.runtime.client.publishing import Publisher
 from brokerwise.runtime.client.pulse import Pulse
 from brokerwise.runtime.client.setting import Setting
 from brokerwise.runtime.client.subscribing import Subscriber
-from brokerwise.runtime.client.waiting import Backoff
 from brokerwise.runtime.control import Address
 from brokerwise.runtime.frames import (
     Connect,
@@ -33,6 +32,7 @@ from brokerwise.runtime.frames import (
     StaleRoute,
     Subscribed,
 )
+from brokerwise.runtime.waiting import Backoff
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
 

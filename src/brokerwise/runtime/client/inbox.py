@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.events import Event
-from brokerwise.runtime.client.waiting import Signal
+from brokerwise.runtime.waiting import Signal
 
 MOST_EVENTS = 10_000
 LOW_MARK = MOST_EVENTS // 2

@@ -9,10 +9,10 @@ from brokerwise.runtime.client.events import Retrying
 from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.setting import Setting
 from brokerwise.runtime.client.subscribing import Subscriber
-from brokerwise.runtime.client.waiting import Backoff
 from brokerwise.runtime.control import Address
 from brokerwise.runtime.frames import Accept, Connect, Decline, Moved, RequestToMove
 from brokerwise.runtime.limits import MOVE_SECONDS
+from brokerwise.runtime.waiting import Backoff
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
 CATCH_UP_SECONDS = 5.0

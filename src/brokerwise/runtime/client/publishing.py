@@ -16,10 +16,10 @@ from brokerwise.runtime.client.errors import (
 from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.routes import Choice, Routes
 from brokerwise.runtime.client.setting import Setting
-from brokerwise.runtime.client.waiting import Backoff, Signal
 from brokerwise.runtime.control import Address, Route
 from brokerwise.runtime.frames import Publish, StaleRoute, encode
 from brokerwise.runtime.limits import MAX_FRAME_BYTES
+from brokerwise.runtime.waiting import Backoff, Signal
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
 ASK_AGAIN_SECONDS = 1.0  # after nobody wanted a topic

@@ -28,9 +28,9 @@ from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.pulse import Pulse
 from brokerwise.runtime.client.questions import Questions, Ranges
 from brokerwise.runtime.client.setting import Setting
-from brokerwise.runtime.client.waiting import Backoff, Signal
 from brokerwise.runtime.control import Address, SessionPlace
 from brokerwise.runtime.frames import Problem, Subscribed, Unsubscribe
+from brokerwise.runtime.waiting import Backoff, Signal
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
 ANSWER_SECONDS = 5.0  # that a broker may take over a subscription

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from brokerwise.runtime.fleet.backoff import Backoff
 from brokerwise.runtime.fleet.children import Child, Program, running_child
+from brokerwise.runtime.fleet.restarts import Restarts
 from brokerwise.runtime.fleet.starting import StartError
 from brokerwise.runtime.launch import Ready
 
@@ -21,8 +21,8 @@ class Keeper:
     others know it by that.
     """
 
-    def __init__(self, program: Program, tell: Tell, backoff: Backoff) -> None:
-        self._program, self._tell, self._backoff = program, tell, backoff
+    def __init__(self, program: Program, tell: Tell, restarts: Restarts) -> None:
+        self._program, self._tell, self._restarts = program, tell, restarts
         self._first: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
         self._over = asyncio.Event()
         self.child: Child | None = None
@@ -49,7 +49,7 @@ class Keeper:
                 await asyncio.sleep(pause)
                 since = loop.time()
                 code = await self._exit_code()
-                pause = self._backoff.pause(code, loop.time() - since)
+                pause = self._restarts.pause(code, loop.time() - since)
                 self._tell(_what_happened(self.name, code, pause))
         except Exception as error:  # also one that nobody thought of
             if self._first.done():

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from brokerwise.runtime.fleet.backoff import Backoff
 from brokerwise.runtime.fleet.children import Program
 from brokerwise.runtime.fleet.keeper import Keeper, Tell
+from brokerwise.runtime.fleet.restarts import Restarts
 from brokerwise.runtime.fleet.settings import Settings
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.tokens import Keys, Role
@@ -36,7 +36,7 @@ class Programs:
 
     def keeper(self, program: Program, tell: Tell) -> Keeper:
         first, most = self.settings.first_pause, self.settings.longest_pause
-        return Keeper(program, tell, Backoff(program.coordinator, first, most))
+        return Keeper(program, tell, Restarts(program.coordinator, first, most))
 
     def _launch(
         self, name: str, keys: Keys, port: int, coordinator: str = ""

@@ -3,8 +3,8 @@
 import sys
 from dataclasses import dataclass, field
 
-from brokerwise.runtime.fleet.backoff import FIRST_SECONDS, MOST_SECONDS
 from brokerwise.runtime.fleet.children import START_SECONDS, STOP_SECONDS
+from brokerwise.runtime.fleet.restarts import FIRST_SECONDS, MOST_SECONDS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.events import GapTold
 from brokerwise.runtime.client.inbox import LOW_MARK, MOST_EVENTS, Inbox
 from brokerwise.runtime.client.pulse import Pulse
-from brokerwise.runtime.client.waiting import Backoff, Signal
+from brokerwise.runtime.waiting import Backoff, Signal
 
 
 def test_pauses_double_up_to_a_second_and_are_never_shorter_than_half() -> None:

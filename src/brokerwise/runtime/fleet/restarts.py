@@ -10,7 +10,7 @@ STEADY_SECONDS = 10.0  # one that lived so long failed for a reason of its own
 
 
 @dataclass
-class Backoff:
+class Restarts:
     """Counts failures in a row: 0.5 s before the next start, doubling up to 10 s.
 
     A process that ends with 0 was told to, and stays out, unless `always`. One that
