@@ -1,6 +1,8 @@
 """The Python API gives what the command line gives."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -294,3 +296,23 @@ def test_the_catalog_is_the_programs_or_ones_own(
     assert fleet.gigabyte_usd == 0.5
     with pytest.raises(brokerwise.InputError, match="z"):
         brokerwise.fleet("z", tiny, catalog=own)
+
+
+def test_no_folder_hides_a_name_of_the_api() -> None:
+    root = Path(brokerwise.__file__).parent
+    modules = {path.stem for path in root.iterdir()}
+    assert modules & set(brokerwise.__all__) == set()
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = brokerwise.nothing
+    assert "provision" in dir(brokerwise)
+
+
+def test_a_broker_does_not_load_the_api() -> None:
+    code = (
+        "import sys, brokerwise.runtime.broker.process\n"
+        "print([m for m in ('numpy', 'pyarrow', 'brokerwise.api') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

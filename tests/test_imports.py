@@ -16,7 +16,7 @@ ORDER = (
     "planners",
     "latency",
     "storage",
-    "audit",
+    "auditing",
     "pipeline",
     "runtime",
     "api",
@@ -25,7 +25,7 @@ ORDER = (
     "cli",
 )
 ALLOWED = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)} | {
-    "audit": {"audit", "model", "storage"},
+    "auditing": {"auditing", "model", "storage"},
     "report": {"report", "model"},
 }
 for caller in ("api", "experiments"):
@@ -224,8 +224,11 @@ def test_the_check_sees_our_modules() -> None:
 BAD = {
     "an arrow upwards": ("kernels.pack", "import brokerwise.storage.place"),
     "model importing a kernel": ("model.plan", "from brokerwise.kernels import pack"),
-    "audit importing a kernel": ("audit.check", "from brokerwise.kernels.a import b"),
-    "audit importing a planner": ("audit.check", "import brokerwise.planners.fill"),
+    "audit importing a kernel": (
+        "auditing.check",
+        "from brokerwise.kernels.a import b",
+    ),
+    "audit importing a planner": ("auditing.check", "import brokerwise.planners.fill"),
     "report importing storage": ("report.page", "import brokerwise.storage.plan"),
     "pipeline calling report": ("pipeline.profile", "import brokerwise.report.page"),
     "runtime importing the api": ("runtime.up", "from brokerwise.api import fill"),
@@ -278,7 +281,7 @@ def test_a_bad_module_is_named(module: str, source: str) -> None:
 GOOD = {
     "an arrow downwards": ("storage.plan", "import brokerwise.model.plan"),
     "a kernel in Spark tasks": ("pipeline.select", "import brokerwise.kernels.pack"),
-    "storage in the audit": ("audit.check", "from brokerwise.storage import place"),
+    "storage in the audit": ("auditing.check", "from brokerwise.storage import place"),
     "report called by the api": ("api", "def f():\n    import brokerwise.report.page"),
     "report called by experiments": ("experiments.fill", "import brokerwise.report"),
     "report called by the command line": ("cli.main", "import brokerwise.report"),

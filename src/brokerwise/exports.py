@@ -1,7 +1,8 @@
 """The names of the package, loaded when one of them is asked for.
 
 A broker or a client imports a few modules of the package and none of the rest; the
-whole Python API, with numpy and pyarrow under it, would take it a quarter of a second.
+whole Python API, with numpy and pyarrow under it, would take it a quarter of a second
+and 50 MB. So no folder of the package may have the name of something in the API.
 """
 
 from typing import Any

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.audit.forge import Forgery, forged
-from tests.audit.naive import filled, provisioned, saved
+from tests.auditing.forge import Forgery, forged
+from tests.auditing.naive import filled, provisioned, saved
 
 from brokerwise.cli.main import run
 from brokerwise.model.workload import Workload

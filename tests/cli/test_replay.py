@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.audit.naive import provisioned
-from tests.audit.naive import saved as saved_plan
-from tests.audit.overlay_cases import network_of, plan_of
+from tests.auditing.naive import provisioned
+from tests.auditing.naive import saved as saved_plan
+from tests.auditing.overlay_cases import network_of, plan_of
 
 from brokerwise.cli.main import run
 from brokerwise.cli.replay import parse_speed

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brokerwise.audit.findings import Audit
-from brokerwise.audit.memory import audit_directory
+from brokerwise.auditing.findings import Audit
+from brokerwise.auditing.memory import audit_directory
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.plan import Plan

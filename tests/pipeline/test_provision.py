@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from brokerwise.audit.memory import audit_directory
+from brokerwise.auditing.memory import audit_directory
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.plan import Plan, Status

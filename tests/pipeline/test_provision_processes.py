@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.processes import BROKERWISE, Process, wait_until
 
-from brokerwise.audit.memory import audit_directory
+from brokerwise.auditing.memory import audit_directory
 from brokerwise.model.workload import Workload
 from brokerwise.storage import subscribers as parts
 from brokerwise.storage.place import Place

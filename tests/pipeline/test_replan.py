@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from brokerwise.audit.memory import audit_directory, violations
+from brokerwise.auditing.memory import audit_directory, violations
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.interests import BLOCK

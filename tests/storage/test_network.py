@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.audit.overlay_cases import network_of, networks
+from tests.auditing.overlay_cases import network_of, networks
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.metric import cost_units

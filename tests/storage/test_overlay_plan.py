@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
-from tests.audit.overlay_cases import network_of, plan_of, plans
+from tests.auditing.overlay_cases import network_of, plan_of, plans
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.fleet import BrokerType, Fleet

@@ -28,7 +28,7 @@ from brokerwise.api.workloads import (
     uniform,
     write_workload,
 )
-from brokerwise.audit.findings import Audit, Violation
+from brokerwise.auditing.findings import Audit, Violation
 from brokerwise.model.catalog import Catalog
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
@@ -43,6 +43,8 @@ from brokerwise.model.subchannels import Subchannels
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.savable import SavablePlan
 from brokerwise.planners.provision.budget import Answer, affordable
+from brokerwise.runtime.client.client import Client
+from brokerwise.runtime.client.events import GapTold, Received
 
 __all__ = [
     "Answer",
@@ -52,7 +54,9 @@ __all__ = [
     "Brokers",
     "BrokerwiseError",
     "Catalog",
+    "Client",
     "Fleet",
+    "GapTold",
     "InputError",
     "Interests",
     "Names",
@@ -62,6 +66,7 @@ __all__ = [
     "Plan",
     "Profile",
     "Published",
+    "Received",
     "SavablePlan",
     "Status",
     "Subchannels",

@@ -1,8 +1,8 @@
 """Plans of any kind, audited."""
 
 from brokerwise.api.callers import Path, place_of
-from brokerwise.audit.findings import Violation
-from brokerwise.audit.memory import audit_directory, violations
+from brokerwise.auditing.findings import Violation
+from brokerwise.auditing.memory import audit_directory, violations
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
@@ -40,7 +40,7 @@ def audit(
         raise InputError(f"a plan directory is audited against a {what} directory")
     place, where = place_of(plan), None if given is None else place_of(given)
     if overlay:
-        from brokerwise.audit.overlay import audit_overlay_directory
+        from brokerwise.auditing.overlay import audit_overlay_directory
 
         return list(audit_overlay_directory(place, where).violations)
     return list(audit_directory(place, where).violations)
@@ -57,7 +57,7 @@ def _violations(plan: Plan, workload: Workload | Path | None) -> list[Violation]
 def _overlay_violations(
     plan: OverlayPlan, network: Network | Path | None
 ) -> list[Violation]:
-    from brokerwise.audit.overlay import overlay_violations
+    from brokerwise.auditing.overlay import overlay_violations
     from brokerwise.pipeline.overlay import SavableOverlayPlan
 
     if network is None and isinstance(plan, SavableOverlayPlan):

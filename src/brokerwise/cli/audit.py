@@ -11,7 +11,7 @@ from brokerwise.cli.options import Conf, Json, Master, parse_conf
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.audit.findings import Audit, Findings, OverlayAudit
+    from brokerwise.auditing.findings import Audit, Findings, OverlayAudit
 
 EXIT_VIOLATED = 1
 
@@ -39,7 +39,7 @@ def audit(
 
     Example: brokerwise audit out/plan
     """
-    from brokerwise.audit.case import open_case
+    from brokerwise.auditing.case import open_case
     from brokerwise.storage.place import Place
     from brokerwise.storage.plan_kind import plan_kind
 
@@ -55,7 +55,7 @@ def audit(
         # Before Spark starts: a wrong path should not wait.
         case = open_case(Place(plan), Place(workload) if workload else None)
         with progress.session(master, settings) as spark:
-            from brokerwise.audit.spark import audit_case
+            from brokerwise.auditing.spark import audit_case
 
             result = audit_case(spark, case, progress.stage)
             seconds = _seconds(progress)
@@ -70,7 +70,7 @@ def audit(
 def _audit_overlay(
     plan: str, network: str | None, progress: LiveProgress
 ) -> "OverlayAudit":
-    from brokerwise.audit.overlay import audit_overlay_directory
+    from brokerwise.auditing.overlay import audit_overlay_directory
     from brokerwise.storage.place import Place
 
     with progress.stage("check"):
@@ -102,7 +102,7 @@ def _as_text(plan: str, result: "Audit | OverlayAudit") -> Iterator[str]:
 
 
 def _recomputed(result: "Audit | OverlayAudit") -> str:
-    from brokerwise.audit.findings import OverlayAudit
+    from brokerwise.auditing.findings import OverlayAudit
 
     brokers = _counted(result.brokers, "broker")
     if isinstance(result, OverlayAudit):
@@ -139,7 +139,7 @@ def _as_json(
 
 def _counts(result: "Audit | OverlayAudit") -> dict[str, float]:
     """What was counted of the one kind or the other; costs in the network's unit."""
-    from brokerwise.audit.findings import Audit
+    from brokerwise.auditing.findings import Audit
     from brokerwise.model.metric import THOUSANDTHS
 
     if isinstance(result, Audit):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from brokerwise.audit.memory import violations
+from brokerwise.auditing.memory import violations
 from brokerwise.experiments.provision_checks import (
     count_served,
     order_problems,

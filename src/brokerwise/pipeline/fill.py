@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from brokerwise.audit.case import staged_case
-from brokerwise.audit.memory import audit_case
+from brokerwise.auditing.case import staged_case
+from brokerwise.auditing.memory import audit_case
 from brokerwise.model.arrays import INT64_MAX
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, Fleet

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from os import PathLike, fspath
 from typing import Any
 
-from brokerwise.audit.overlay import audit_staged_overlay, overlay_violations
+from brokerwise.auditing.overlay import audit_staged_overlay, overlay_violations
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan

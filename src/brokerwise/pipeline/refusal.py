@@ -1,6 +1,6 @@
 """What happens to a plan of ours that its audit finds to be wrong."""
 
-from brokerwise.audit.findings import Findings
+from brokerwise.auditing.findings import Findings
 from brokerwise.model.errors import BrokerwiseError
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from os import PathLike, fspath
 from typing import Any
 
-from brokerwise.audit.memory import violations
+from brokerwise.auditing.memory import violations
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.workload import Workload

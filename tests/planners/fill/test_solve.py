@@ -13,7 +13,7 @@ from tests.planners.fill.oracle import (
 )
 from tests.planners.fill.stopping import After
 
-from brokerwise.audit.memory import violations
+from brokerwise.auditing.memory import violations
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.plan import Plan, Status

@@ -10,7 +10,7 @@ from tests.planners.overlay.literal import is_wiring
 from tests.planners.overlay.literal_cost import least_cost
 from tests.planners.overlay.networks import networks
 
-from brokerwise.audit.overlay import overlay_violations
+from brokerwise.auditing.overlay import overlay_violations
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan

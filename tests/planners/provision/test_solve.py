@@ -11,7 +11,7 @@ from tests.planners.provision.oracle import (
     random_workload,
 )
 
-from brokerwise.audit.memory import violations
+from brokerwise.auditing.memory import violations
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.plan import Plan, Status

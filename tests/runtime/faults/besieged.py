@@ -54,6 +54,24 @@ class Besieged:
     def token(self, user: str) -> str:
         return self.keys.token(Role.USER, user)
 
+    def wrong_tokens(self, user: str) -> dict[str, str]:
+        """What somebody might show instead of a user's token."""
+        own = self.token(user)
+        role, name, signature = own.split(".")
+        return {
+            "none": "",
+            "another user's": self.token("bob"),
+            "cut short": own[:-1],
+            "without its signature": f"{role}.{name}.",
+            "of another role by name": f"broker.{name}.{signature}",
+            "of no role": f"king.{name}.{signature}",
+            "of another fleet": Keys.of_secret(b"guess").token(Role.USER, user),
+            "a broker's": self.file.broker_token,
+            "an operator's": self.file.operator_token,
+            "not ASCII": "user.ä.ö",
+            "long": "x" * 1_024,
+        }
+
     def guest(self) -> AbstractAsyncContextManager[Guest]:
         return guest(self.url)
 

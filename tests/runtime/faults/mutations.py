@@ -46,6 +46,9 @@ BAD_NUMBERS: SearchStrategy[Any] = st.sampled_from(["1", None, True, [], {}])
 BAD_LISTS: SearchStrategy[Any] = st.sampled_from(
     ["f0", 1, None, {}, [1], [""], [None], [[]], True]
 )
+BAD_RANGES: SearchStrategy[Any] = st.sampled_from(
+    ["x", 1, None, [], True, {"x": 1}, {"x": [1]}, {"": [0, 1]}, {"x": [0, "1"]}]
+)
 BAD_REASONS: SearchStrategy[Any] = st.sampled_from([1, None, [], "r" * 2_000])
 
 Fields = dict[str, tuple[SearchStrategy[Any], SearchStrategy[Any], bool]]
@@ -69,7 +72,7 @@ FRAMES: dict[str, Fields] = {
         "topics": _TOPICS,
         "ranges": (
             st.dictionaries(NAMES, st.tuples(st.floats(0, 1), st.floats(0, 1))),
-            BAD_LISTS,
+            BAD_RANGES,
             False,
         ),
         "cursors": (CURSORS, BAD_LISTS, False),

@@ -59,7 +59,8 @@ def test_whatever_is_said_is_answered_as_the_protocol_says(fleet: Besieged) -> N
             expected = verdict(said, logged_in=logged_in)
             if expected is None:
                 expected = GOODBYE if logged_in else CloseCode.MALFORMED
-            assert code in DEFINED if expected == ANYTHING else code == expected
+            fits = code in DEFINED if expected == ANYTHING else code == expected
+            assert fits, (code, expected, said)
 
     try_it()
     assert tried > 100

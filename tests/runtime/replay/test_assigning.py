@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.audit.naive import provisioned
-from tests.audit.overlay_cases import plans
+from tests.auditing.naive import provisioned
+from tests.auditing.overlay_cases import plans
 
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan

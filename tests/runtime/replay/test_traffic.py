@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.audit.naive import provisioned
-from tests.audit.overlay_cases import Literal, plans
+from tests.auditing.naive import provisioned
+from tests.auditing.overlay_cases import Literal, plans
 
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.audit.edits import move_a_pair
-from tests.audit.forge import Forgery, forged
-from tests.audit.naive import filled, provisioned, saved
+from tests.auditing.edits import move_a_pair
+from tests.auditing.forge import Forgery, forged
+from tests.auditing.naive import filled, provisioned, saved
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.workload import Workload

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from tests.audit.overlay_cases import Literal, network_of, plan_of, plans
+from tests.auditing.overlay_cases import Literal, network_of, plan_of, plans
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.network import Network

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from brokerwise.audit.case import Case
-from brokerwise.audit.findings import Audit
-from brokerwise.audit.memory import audit_case
+from brokerwise.auditing.case import Case
+from brokerwise.auditing.findings import Audit
+from brokerwise.auditing.memory import audit_case
 from brokerwise.model.plan import Plan
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.scan import MemoryScan
@@ -93,6 +93,6 @@ class SparkEngine:
         return plan, finish_plan_header(output, plan, parts, self.workload, digest)
 
     def audit(self, case: Case) -> Audit:
-        from brokerwise.audit.spark import audit_case
+        from brokerwise.auditing.spark import audit_case
 
         return audit_case(self._spark, case)

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from brokerwise.audit.case import staged_case
+from brokerwise.auditing.case import staged_case
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.audit.case import staged_case
+from brokerwise.auditing.case import staged_case
 from brokerwise.kernels.keeping import Tally
 from brokerwise.kernels.selection import Rule
 from brokerwise.model.interests import Interests

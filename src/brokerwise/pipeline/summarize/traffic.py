@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from brokerwise.audit.frames import read
+from brokerwise.auditing.frames import read
 from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.storage.network import NetworkHeader
 from brokerwise.storage.output import Output

@@ -100,6 +100,7 @@ class Links:
         finally:
             del self._dialling[address.url]
         if not link.is_open:
+            link.abort()
             raise LinkLostError(link.url, 1006, "it hung up after the login")
         before = self._by_url.get(address.url)
         if before is not None:

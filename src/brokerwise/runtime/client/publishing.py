@@ -22,7 +22,7 @@ from brokerwise.runtime.limits import MAX_FRAME_BYTES
 from brokerwise.runtime.waiting import Backoff, Signal
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
-ASK_AGAIN_SECONDS = 1.0  # after nobody wanted a topic
+ASK_AGAIN_SECONDS = 1.0  # about a topic that nobody wanted, or that is cut off
 BUFFERED_BYTES = 1 << 20  # that wait to be sent, then a publisher waits
 
 _Targets = tuple[tuple[Link, ...], int]  # where to send, under which generation
@@ -213,24 +213,34 @@ class Publisher:
 
     async def _mend_routes(self) -> None:
         links, backoff = self._setting.links, Backoff()
-        loop = asyncio.get_running_loop()
         while lacking := self._routes.lacking(links.is_usable):
             for address in lacking.values():
                 if not links.is_dialling(address.url):
                     self._setting.start(self._reach(address))
-            until = loop.time() + backoff.pause()
-            while lacking and loop.time() < until:
-                await self._progressed.wait(until - loop.time())
-                lacking = self._routes.lacking(links.is_usable)
-            if lacking:
-                await self._ask_about(lacking)
+            await self._let_them_answer()
+            gone = self._routes.lacking(links.is_usable)
+            if gone:
+                await self._ask_about(gone)
+            if gone and gone == self._routes.lacking(links.is_usable):
+                await asyncio.sleep(backoff.pause())
         self._choose_anew()
+
+    async def _let_them_answer(self) -> None:
+        """Brokers that we connect to: one may take its time, or be frozen."""
+        links, loop = self._setting.links, asyncio.get_running_loop()
+        until = loop.time() + ASK_AGAIN_SECONDS
+        await asyncio.sleep(0)  # for them to begin
+        while loop.time() < until:
+            lacking = self._routes.lacking(links.is_usable)
+            if not any(map(links.is_dialling, lacking)):
+                return
+            await self._progressed.wait(until - loop.time())
 
     async def _reach(self, address: Address) -> None:
         gone = (UnreachableError, RefusedError, LinkLostError)
         with suppress(*gone):  # so its route is asked for again
             await self._setting.links.reach(address)
-            self.links_changed()
+        self.links_changed()
 
     async def _ask_about(self, urls: Iterable[str]) -> None:
         with suppress(UnreachableError, RefusedError):  # the brokers left go on

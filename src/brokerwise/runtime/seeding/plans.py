@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from brokerwise.audit.findings import Findings
-from brokerwise.audit.memory import audit_directory
-from brokerwise.audit.overlay import audit_overlay_directory
+from brokerwise.auditing.findings import Findings
+from brokerwise.auditing.memory import audit_directory
+from brokerwise.auditing.overlay import audit_overlay_directory
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan

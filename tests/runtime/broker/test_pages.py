@@ -1,0 +1,100 @@
+"""What a broker's pages answer to whom."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
+from brokerwise.runtime.control import (
+    MoveAnswer,
+    MoveOrder,
+    RouteChange,
+    RouteChangeAnswer,
+)
+from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
+
+KEYS = Keys.of_secret(b"secret")
+GOOD = b'{"topic": "news", "epoch": 1, "seq": 1, "data": "hello"}'
+
+
+class Noted:
+    """Actions that note what was posted; topic `lost` nobody can say anything of."""
+
+    def __init__(self) -> None:
+        self.posted: list[Posted] = []
+
+    def health(self) -> dict[str, Any]:
+        return {"status": "up"}
+
+    load = sessions = health
+
+    def metrics(self) -> str:
+        return "up 1\n"
+
+    async def publish(self, posted: Posted) -> bool:
+        if posted.topic == "lost":
+            raise BrokerwiseError("cannot reach it")
+        self.posted.append(posted)
+        return posted.topic == "news"
+
+    def change_routes(self, change: RouteChange) -> RouteChangeAnswer:
+        return RouteChangeAnswer(())
+
+    async def move(self, order: MoveOrder) -> MoveAnswer:
+        return MoveAnswer("absent")
+
+    def stop(self, order: StopOrder) -> None:
+        raise AssertionError("nobody asked for it")
+
+
+def answer(
+    actions: Noted, role: Role, path: str, body: bytes = b"", method: str = "POST"
+) -> HttpAnswer:
+    headers = {"authorization": f"Bearer {KEYS.token(role, 'ann')}"}
+    request = HttpRequest(method, path, {}, headers, body)
+    return asyncio.run(Pages(KEYS, actions).answer(request))
+
+
+def test_a_message_is_published_under_the_name_of_its_user() -> None:
+    actions = Noted()
+    found = answer(actions, Role.USER, "/publish", GOOD)
+    assert (found.status, found.body) == (200, b'{"accepted":true}')
+    assert [(p.source, bytes(p.data)) for p in actions.posted] == [("ann", b'"hello"')]
+
+
+@pytest.mark.parametrize(("topic", "status"), [("nwes", 404), ("lost", 503)])
+def test_a_topic_without_a_route_is_not_our_fault(topic: str, status: int) -> None:
+    body = GOOD.replace(b"news", topic.encode())
+    found = answer(Noted(), Role.USER, "/publish", body)
+    assert found.status == status
+    assert msgspec.json.decode(found.body)["error"]
+
+
+@pytest.mark.parametrize("page", ["routes", "move", "stop"])
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"a": "\xff"}', b'{"a":' * 100_000])
+def test_an_order_that_cannot_be_read_is_refused(page: str, body: bytes) -> None:
+    found = answer(Noted(), Role.BROKER, f"/control/{page}", body)
+    assert found.status == 422
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "path", "status"),
+    [
+        (Role.USER, "GET", "/load", 403),
+        (Role.OPERATOR, "GET", "/load", 403),
+        (Role.BROKER, "GET", "/load", 200),
+        (Role.BROKER, "GET", "/metrics", 200),
+        (Role.BROKER, "POST", "/publish", 403),
+        (Role.BROKER, "POST", "/load", 405),
+        (Role.BROKER, "GET", "/nothing", 404),
+        (Role.USER, "GET", "/health", 200),
+    ],
+)
+def test_a_page_is_for_those_whom_it_concerns(
+    role: Role, method: str, path: str, status: int
+) -> None:
+    assert answer(Noted(), role, path, method=method).status == status
