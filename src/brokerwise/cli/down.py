@@ -3,6 +3,7 @@
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
 from brokerwise.cli.options import Json
+from brokerwise.cli.signals import run_until_told
 
 
 def down(state: State = DEFAULT_STATE, json: Json = False) -> None:
@@ -12,11 +13,10 @@ def down(state: State = DEFAULT_STATE, json: Json = False) -> None:
     Example:
       brokerwise down
     """
-    import asyncio
 
     from brokerwise.runtime.fleet.stopping import stop_fleet
 
-    stopped = asyncio.run(stop_fleet(state))
+    stopped = run_until_told(stop_fleet(state))
     if json:
         print_json({"stopped": stopped.ran, "pid": stopped.pid})
     elif stopped.pid is None:

@@ -8,6 +8,7 @@ from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress, with_state
 from brokerwise.cli.options import Json
 from brokerwise.cli.printable import printable
+from brokerwise.cli.signals import run_until_told
 
 
 def drain(
@@ -29,7 +30,6 @@ def drain(
     Example:
       brokerwise drain b2 --stop
     """
-    import asyncio
 
     from brokerwise.model.errors import InputError
     from brokerwise.runtime.fleet import emptying
@@ -41,10 +41,12 @@ def drain(
     operator = Operator(read_fleet(state))
     moves = 0
     if undo:
-        asyncio.run(operator.activate(broker))
+        run_until_told(operator.activate(broker))
         text = f"{broker} is in service again."
     else:
-        moves = asyncio.run(emptying.drain(operator, broker, stop=stop, tell=progress))
+        moves = run_until_told(
+            emptying.drain(operator, broker, stop=stop, tell=progress)
+        )
         gone = emptying.sessions(moves)
         back = with_state(f"brokerwise drain {broker} --undo", state)
         then = "has stopped." if stop else f"is empty.\nPut it back: {back}"

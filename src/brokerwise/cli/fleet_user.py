@@ -1,10 +1,10 @@
 """Being a user of a live fleet on the command line: a client, and what it says."""
 
 import getpass
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,25 +31,6 @@ def fleet_of(state: Path) -> "FleetFile":
     from brokerwise.runtime.fleet.files import read_fleet
 
     return read_fleet(state)
-
-
-def run_until_told(work: Coroutine[Any, Any, None]) -> None:
-    """Run it to its end, or until Ctrl-C: then it is cancelled, puts its sessions in
-    order, and KeyboardInterrupt is raised.
-
-    Raised in the middle of the event loop, as Python does it, that could lose a
-    wake-up, and the program would never end.
-    """
-    import asyncio
-
-    from brokerwise.cli.signals import first_of, told_to_end
-
-    async def run() -> Any:
-        with told_to_end() as told:
-            return await first_of(work, told.get())
-
-    if asyncio.run(run()) is not None:
-        raise KeyboardInterrupt
 
 
 @asynccontextmanager

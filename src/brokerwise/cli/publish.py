@@ -14,9 +14,9 @@ from brokerwise.cli.fleet_user import (
     client_of,
     fleet_of,
     login_name,
-    run_until_told,
 )
 from brokerwise.cli.printable import printable
+from brokerwise.cli.signals import run_until_told
 from brokerwise.model.errors import BrokerwiseError
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
 from brokerwise.cli.options import Json, Report
 from brokerwise.cli.printable import printable
+from brokerwise.cli.signals import run_until_told
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -133,4 +134,4 @@ def _replayed(
     workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS)
     with StageBars() as bars:
         replay = Replay(period, fleet, workers=workers, speed=speed, on_stage=bars.show)
-        return period, uvloop.run(replay.run())
+        return period, run_until_told(replay.run(), uvloop.new_event_loop)

@@ -8,6 +8,7 @@ import typer
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
 from brokerwise.cli.options import Json
+from brokerwise.cli.signals import run_until_told
 
 
 def restart(
@@ -25,7 +26,6 @@ def restart(
     Example:
       brokerwise restart
     """
-    import asyncio
 
     from brokerwise.runtime.fleet.emptying import rolling_restart, sessions
     from brokerwise.runtime.fleet.files import read_fleet
@@ -33,7 +33,7 @@ def restart(
 
     began = time.perf_counter()
     operator = Operator(read_fleet(state))
-    moves = asyncio.run(rolling_restart(operator, brokers or (), tell=progress))
+    moves = run_until_told(rolling_restart(operator, brokers or (), tell=progress))
     seconds = time.perf_counter() - began
     if json:
         print_json({"moves": moves, "seconds": {"total": round(seconds, 3)}})

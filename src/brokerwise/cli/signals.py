@@ -2,10 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Told = asyncio.Queue[signal.Signals]
 
@@ -40,3 +41,29 @@ async def first_of(*works: Coroutine[Any, Any, Any]) -> Any:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return next(task for task in tasks if task in done).result()
+
+
+def run_until_told(
+    work: Coroutine[Any, Any, T],
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> T:
+    """Run something to its end; told to end before, it is cancelled and waited for,
+    and KeyboardInterrupt raised.
+
+    Raised by a signal in the middle of an event loop, it could lose a wake-up, and
+    what waits for it would wait for ever.
+    """
+    done: list[T] = []
+
+    async def keep() -> None:
+        done.append(await work)
+
+    async def run() -> None:
+        with told_to_end() as told:
+            await first_of(keep(), told.get())
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(run())
+    if not done:
+        raise KeyboardInterrupt
+    return done[0]

@@ -3,6 +3,7 @@
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
 from brokerwise.cli.options import Json
+from brokerwise.cli.signals import run_until_told
 
 
 def status(state: State = DEFAULT_STATE, json: Json = False) -> None:
@@ -12,7 +13,6 @@ def status(state: State = DEFAULT_STATE, json: Json = False) -> None:
     Example:
       brokerwise status
     """
-    import asyncio
     from dataclasses import asdict
 
     from brokerwise.cli.status_text import status_text
@@ -20,7 +20,7 @@ def status(state: State = DEFAULT_STATE, json: Json = False) -> None:
     from brokerwise.runtime.fleet.operator import Operator
 
     fleet = read_fleet(state)
-    found = asyncio.run(Operator(fleet).status())
+    found = run_until_told(Operator(fleet).status())
     if json:
         about = {"coordinator": fleet.coordinator, "pid": fleet.pid}
         print_json({**asdict(found), **about, "state": str(state)})

@@ -13,9 +13,9 @@ from brokerwise.cli.fleet_user import (
     fleet_of,
     gap_text,
     login_name,
-    run_until_told,
 )
 from brokerwise.cli.printable import printable
+from brokerwise.cli.signals import run_until_told
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
