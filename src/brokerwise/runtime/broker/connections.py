@@ -92,6 +92,7 @@ class Connections:
         self._over_rate: list[Wire] = []
         self._ended: dict[str, dict[str, int]] = {}
         self._turn: _Turn | None = None
+        self._looks_again = False
         self._beat = frame_text(encode(Beat()))
 
     def opened(self, wire: Wire) -> None:
@@ -218,10 +219,13 @@ class Connections:
                     wire.pause_reading()
                     self._held_back.append(wire)
         self._unconfirmed.clear()
-        self._let_in()
+        if not self._looks_again:
+            self._let_in()
 
     def _let_in(self) -> None:
-        if self._held_back and self._passage.delivery.is_pressed():
+        pressed = bool(self._held_back) and self._passage.delivery.is_pressed()
+        self._looks_again = pressed
+        if pressed:
             self._loop.call_later(_PRESSED_PAUSE, self._let_in)
             return
         waiting, self._held_back = self._held_back, []
