@@ -14,7 +14,6 @@ from tests.runtime.client.fake_fleet import (
 from brokerwise.runtime.client.errors import (
     MessageTooLargeError,
     UnknownTopicError,
-    WrongRangeError,
 )
 from brokerwise.runtime.client.events import Refused
 from brokerwise.runtime.control import Address, Axis, Route
@@ -25,6 +24,7 @@ from brokerwise.runtime.frames import (
     Publish,
     StaleRoute,
 )
+from brokerwise.runtime.space import WrongRangeError
 
 
 def route(fleet: FakeFleet, generation: int, *brokers: int) -> Route:

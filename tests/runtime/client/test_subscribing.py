@@ -24,7 +24,6 @@ from brokerwise.runtime.client.errors import (
     ReplacedError,
     UnauthorizedError,
     UnknownTopicError,
-    WrongRangeError,
 )
 from brokerwise.runtime.client.events import (
     Connected,
@@ -50,6 +49,7 @@ from brokerwise.runtime.frames import (
     Unsubscribe,
 )
 from brokerwise.runtime.frames import Moved as MovedFrame
+from brokerwise.runtime.space import WrongRangeError
 from brokerwise.runtime.wire.errors import RefusedError
 
 

@@ -5,26 +5,23 @@ from types import TracebackType
 from typing import Any, Self
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.client.content import (
-    PREFIX,
-    Box,
-    Point,
-    is_subchannel,
-    topic_of,
-    wrap,
-)
+from brokerwise.runtime.client.content import wrap
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.core import Core
-from brokerwise.runtime.client.errors import (
-    ClientClosedError,
-    UnknownTopicError,
-    WrongRangeError,
-)
+from brokerwise.runtime.client.errors import ClientClosedError, UnknownTopicError
 from brokerwise.runtime.client.events import Event, Notice
 from brokerwise.runtime.client.moving import AcceptsMoves
 from brokerwise.runtime.control import Axis
 from brokerwise.runtime.frames import Login
 from brokerwise.runtime.naming import refusal
+from brokerwise.runtime.space import (
+    PREFIX,
+    Box,
+    Point,
+    WrongRangeError,
+    is_subchannel,
+    topic_of,
+)
 from brokerwise.runtime.tls import client_tls
 
 

@@ -36,10 +36,6 @@ class NoBrokerError(InputError):
         super().__init__(f"the plan of this fleet has no broker for user {user!r}")
 
 
-class WrongRangeError(InputError):
-    """Ranges, or a point, that do not fit the content of the fleet."""
-
-
 class MessageTooLargeError(InputError):
     """A message is larger than a broker takes."""
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.asking import subscriptions
-from brokerwise.runtime.client.content import Box
 from brokerwise.runtime.client.following import CursorRow
 from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.frames import Subscribe
+from brokerwise.runtime.space import Box
 
 
 @dataclass(eq=False)

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.acknowledging import Acknowledging
 from brokerwise.runtime.client.asking import subscriptions
-from brokerwise.runtime.client.content import Box, wanted
+from brokerwise.runtime.client.content import wanted
 from brokerwise.runtime.client.errors import (
     LinkLostError,
     NoBrokerError,
     NotInPlanError,
     UnknownTopicError,
-    WrongRangeError,
     final_error,
 )
 from brokerwise.runtime.client.events import (
@@ -30,6 +29,7 @@ from brokerwise.runtime.client.questions import Questions, Ranges
 from brokerwise.runtime.client.setting import Setting
 from brokerwise.runtime.control import Address, SessionPlace
 from brokerwise.runtime.frames import Problem, Subscribed, Unsubscribe
+from brokerwise.runtime.space import Box, WrongRangeError
 from brokerwise.runtime.waiting import Backoff, Signal
 from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
