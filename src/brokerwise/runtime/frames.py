@@ -233,7 +233,7 @@ class Connect(Frame, frozen=True, tag="connect"):
 class Problem(Frame, frozen=True, tag="problem"):
     """Something that the client asked for was refused; the connection goes on.
 
-    `code` is for programs: unknown_topic, not_subscribed, not_in_plan, unknown_move,
+    `code` is for programs: unknown_topic, not_subscribed, unknown_move,
     wrong_range.
     """
 

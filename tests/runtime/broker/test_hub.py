@@ -149,6 +149,17 @@ def test_acknowledgements_count_and_keep_cursors_of_what_was_sent() -> None:
         broker.hub.handle(session, Ack(3), 106.0)
 
 
+def test_a_subscriber_that_comes_back_says_what_it_has_seen() -> None:
+    broker = Pretended()
+    broker.subscriber("ann", "news")
+    source, _ = broker.session("paper")
+    broker.hear(source, message("news", 1), message("news", 2))
+    session, _ = broker.session("bob")
+    cursors = (("news", "paper", 1, 1), ("sport", "paper", 1, 9))
+    broker.hub.handle(session, Subscribe(1, ("news",), {}, cursors), 0.0)
+    assert session.cursors == {("news", "paper"): (1, 1)}
+
+
 def test_frames_of_another_role_are_refused() -> None:
     broker = Pretended()
     user, _ = broker.session("ann")

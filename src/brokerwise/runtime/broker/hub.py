@@ -86,12 +86,14 @@ class Hub:
         if frame.count > session.acknowledged:
             session.acknowledged = frame.count
             session.acknowledged_at = now
-        for name, source, epoch, seq in frame.cursors:
-            # Of what it never got a client could name without end.
-            if (
-                name in session.topics
-                and source in self._passage.topics[name].positions
-            ):
+        self._note_seen(session, frame.cursors)
+
+    def _note_seen(self, session: Session, cursors: Iterable[CursorRow]) -> None:
+        """What a subscriber has seen, of what we know: of other things it could name
+        more without end."""
+        for name, source, epoch, seq in cursors:
+            topics = self._passage.topics
+            if name in session.topics and source in topics[name].positions:
                 session.cursors[name, source] = (epoch, seq)
 
     # Subscriptions
@@ -104,7 +106,7 @@ class Hub:
             return
         self._replace(session)
         missing = {name for name in topics if not self._passage.serves(name)}
-        pending = Pending(session, frame.id, topics, missing)
+        pending = Pending(session, frame.id, topics, missing, frame.cursors)
         overlay = self._passage.overlay
         if overlay is not None:
             pending.unknown += [n for n in topics if not overlay.knows(n)]
@@ -142,6 +144,7 @@ class Hub:
             topic.add(session)
             cursors += topic.delivered_cursors()
         session.topics.update(served)
+        self._note_seen(session, pending.cursors)
         if unknown:
             session.tell(_no_such_topics(pending))
         session.tell(Subscribed(pending.id, served, tuple(cursors)))

@@ -5,17 +5,20 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.control import CursorRow
 
 
 @dataclass(eq=False)
 class Pending:
-    """A subscription, as its client asked for it. `missing` are the topics that the
-    broker has asked to join; `unknown` those that there turned out to be none of."""
+    """A subscription, as its client asked for it, and what it has seen. `missing` are
+    the topics that the broker has asked to join; `unknown` those that there turned out
+    to be none of."""
 
     session: Session
     id: int
     topics: tuple[str, ...]
     missing: set[str]
+    cursors: tuple[CursorRow, ...] = ()
     unknown: list[str] = field(default_factory=list)
 
 
