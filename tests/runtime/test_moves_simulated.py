@@ -168,6 +168,7 @@ class World:
             route = self.new_route(topic, others) if others else self.routes[topic]
             for name in before:
                 self.tell(name, [route])
+        self.post(("coordinator", broker.name), lambda: broker.left(topics))
         self.changed()
 
     def order_move(self, client: "Client", source: str, target: str) -> None:
@@ -232,17 +233,23 @@ class Broker:
         self.hub.joined(answer)
         self._ask()
 
+    def left(self, topics: tuple[str, ...]) -> None:
+        self.asked = False
+        self.hub.left(topics)
+        self._ask()
+
     def _ask(self) -> None:
         """As the broker's shell does: one request after the other."""
         if self.asked:
             return
         leaving, self.leaving = self.leaving, set()
         wanted, unwanted = self.hub.wanted(), self.hub.unwanted(leaving)
-        if unwanted:
-            self.world.change(lambda: self.world.leave(self, unwanted))
+        self.asked = bool(wanted or unwanted)
         if wanted:
-            self.asked = True
+            self.leaving |= set(unwanted)
             self.world.change(lambda: self.world.join(self, wanted))
+        elif unwanted:
+            self.world.change(lambda: self.world.leave(self, unwanted))
 
 
 class Line:

@@ -107,6 +107,31 @@ def test_leaving_a_topic_holds_newcomers_until_it_is_settled() -> None:
     assert line.frames == [Subscribed(3, ("news",))]
 
 
+def test_another_change_of_the_route_does_not_let_newcomers_in_while_leaving() -> None:
+    broker = Pretended()
+    session, _ = broker.subscriber("ann", "news")
+    broker.hub.close(session)
+    assert broker.hub.unwanted(["news"]) == ("news",)
+    broker.passage.routes_changed([route("news", 2, "b0", "b5")])
+    newcomer, line = broker.session("bob")
+    broker.hub.handle(newcomer, Subscribe(3, ("news",)), 0.0)
+    assert line.frames == []
+    broker.passage.routes_changed([route("news", 3, "b5")])
+    broker.hub.left(("news",))
+    assert line.frames == [] and broker.hub.wanted() == ("news",)
+
+
+def test_newcomers_are_served_when_a_topic_could_not_be_left() -> None:
+    broker = Pretended()
+    session, _ = broker.subscriber("ann", "news")
+    broker.hub.close(session)
+    broker.hub.unwanted(["news"])
+    newcomer, line = broker.session("bob")
+    broker.hub.handle(newcomer, Subscribe(3, ("news",)), 0.0)
+    broker.hub.left(("news",))  # we are alone in its route, and stay
+    assert line.frames == [Subscribed(3, ("news",))]
+
+
 def test_a_topic_that_a_waiting_subscription_counts_on_is_not_left() -> None:
     broker = Pretended()
     session, _ = broker.subscriber("ann", "news")

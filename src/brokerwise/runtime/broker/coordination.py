@@ -211,6 +211,7 @@ class Coordination:
                 continue
             if request.epoch == self.epoch:
                 self._take(answer)
+                self._hub.left(request.leave)
 
     def _take(self, answer: JoinAnswer) -> None:
         for route in answer.routes:

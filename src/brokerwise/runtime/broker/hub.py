@@ -194,9 +194,18 @@ class Hub:
             topic = self._passage.topics.get(name)
             if topic is None or topic.joining or topic.sessions or name in reserved:
                 continue
-            topic.carried = False
+            topic.leaving = True
             found.append(name)
         return tuple(found)
+
+    def left(self, names: Iterable[str]) -> None:
+        """The coordinator has answered about topics to leave, and routes are as it
+        said: whoever subscribed meanwhile is served, if we had to stay."""
+        for name in names:
+            self._passage.topic(name).leaving = False
+        stayed = [name for name in names if self._passage.serves(name)]
+        for pending in self._pending.resolve(stayed, ()):
+            self._confirm(pending)
 
     def joined(self, answer: JoinAnswer) -> None:
         """The coordinator's answer: confirm the subscriptions that waited for it,

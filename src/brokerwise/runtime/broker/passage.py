@@ -52,7 +52,9 @@ class Passage:
     def serves(self, name: str) -> bool:
         """Whether whoever subscribes to a topic now misses nothing from now on."""
         topic = self.topics.get(name)
-        return topic is not None and topic.carried and not topic.joining
+        if topic is None or topic.joining or topic.leaving:
+            return False
+        return topic.carried
 
     def has_route(self, name: str) -> bool:
         topic = self.topics.get(name)

@@ -41,7 +41,8 @@ class Item:
 class Topic:
     """Who gets the messages of a topic here, and which were the last ones.
 
-    `carried`: the broker is in the topic's route, or is about to be (`joining`).
+    `carried`: the broker is in the topic's route, or is about to be (`joining`), or
+    has asked to be taken out of it (`leaving`).
     `unwritten` messages, framed, wait for the end of the turn: sessions may only come
     or go when there are none. `written` bytes have gone since it was last seen whether
     its sessions keep up. `positions` are of the last message delivered of each
@@ -56,6 +57,7 @@ class Topic:
         "delivered",
         "joining",
         "latency",
+        "leaving",
         "name",
         "positions",
         "received",
@@ -72,6 +74,7 @@ class Topic:
         self.route = KnownRoute()
         self.carried = False
         self.joining = False
+        self.leaving = False
         self.settles_at: float | None = None
         self.sequencer: Sequencer[Item] = Sequencer(patient=True)
         self.positions: dict[str, Position] = {}
@@ -101,6 +104,7 @@ class Topic:
     def begin_joining(self) -> None:
         """Hold what comes until it is known what came before."""
         self.carried = self.joining = True
+        self.leaving = False
         self.sequencer = Sequencer(settled=False, blind=True, patient=True)
         self.positions = {}
         self.settles_at = None
@@ -108,7 +112,7 @@ class Topic:
     def forget(self) -> None:
         """As if we had never carried it, but for what was counted."""
         self.route = KnownRoute()
-        self.carried = self.joining = False
+        self.carried = self.joining = self.leaving = False
         self.sequencer = Sequencer(patient=True)
         self.positions = {}
         self.settles_at = None
