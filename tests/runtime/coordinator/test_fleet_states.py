@@ -262,3 +262,16 @@ TestFleet = FleetMachine.TestCase
 TestFleet.settings = bounded
 TestPlannedFleet = PlannedFleetMachine.TestCase
 TestPlannedFleet.settings = bounded
+
+
+def test_a_broker_that_is_activated_takes_over_from_one_that_was_lost() -> None:
+    fleet = PlannedFleetMachine()
+    try:
+        fleet.register(broker="b2")
+        fleet.register(broker="b0")
+        fleet.drain(broker="b0", then=Then.STAY)
+        fleet.lose(broker="b2", graceful=False)
+        fleet.activate(broker="b0")
+        fleet.no_session_is_on_a_lost_broker_while_another_is_up()
+    finally:
+        fleet.teardown()

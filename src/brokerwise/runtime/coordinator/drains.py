@@ -22,7 +22,7 @@ from brokerwise.runtime.coordinator.moves import (
     request_move,
 )
 from brokerwise.runtime.coordinator.refusals import ConflictError
-from brokerwise.runtime.coordinator.seats import chooser, seats_on
+from brokerwise.runtime.coordinator.seats import chooser, reseat_all, seats_on
 from brokerwise.runtime.coordinator.store import Sql, is_overlay
 
 ATTEMPTS = 2  # a user that declined is asked again, once
@@ -65,6 +65,7 @@ def activate(sql: Sql, name: str, now: float) -> None:
         return
     end_requests_from(sql, name, "the drain was ended")
     set_state(sql, name, BrokerState.UP, None, now)
+    reseat_all(sql)  # of brokers that were lost while nobody else could take over
     _forget_attempts(sql, name)
 
 
