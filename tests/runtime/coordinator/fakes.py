@@ -21,9 +21,9 @@ from brokerwise.runtime.control import (
 )
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.coordinator.listening import listen, server, url_of
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
 from brokerwise.runtime.seed import Seed, SeedBroker
+from brokerwise.runtime.service.listening import listen, server, url_of
 from brokerwise.runtime.tokens import Keys, Role
 from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.wire.requests import ask, request

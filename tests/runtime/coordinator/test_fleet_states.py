@@ -19,9 +19,10 @@ from brokerwise.runtime.coordinator.brokers import (
 )
 from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.moving import UNFINISHED, MoveState
-from brokerwise.runtime.coordinator.refusals import RefusalError
-from brokerwise.runtime.coordinator.store import Sql, new_state, transaction
+from brokerwise.runtime.coordinator.store import new_state
 from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.service.refusals import RefusalError
+from brokerwise.runtime.service.state_file import Sql, transaction
 
 BROKERS = ["b0", "b1", "b2"]
 USERS = ["ann", "ben", "cid"]

@@ -17,8 +17,8 @@ from tests.runtime.coordinator.fakes import (
     token,
 )
 
-from brokerwise.runtime.coordinator.gate import MAX_BROKER_BODY_BYTES, Gate
 from brokerwise.runtime.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
+from brokerwise.runtime.service.gate import MAX_BROKER_BODY_BYTES, Gate
 from brokerwise.runtime.tokens import Keys, Role
 from brokerwise.runtime.wire.requests import request
 

@@ -11,14 +11,9 @@ from tests.runtime.coordinator.fakes import plain_seed
 
 from brokerwise.runtime.coordinator.brokers import all_brokers
 from brokerwise.runtime.coordinator.seats import seats_of
-from brokerwise.runtime.coordinator.store import (
-    StateError,
-    Store,
-    count_up,
-    seed_store,
-    setting,
-)
+from brokerwise.runtime.coordinator.store import Store, seed_store, setting
 from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.service.state_file import StateError, count_up
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -62,9 +57,9 @@ def test_only_one_may_use_a_state(tmp_path: Path) -> None:
     path = tmp_path / "s"
     seed_store(path, plain_seed(1))
     with Store(path):
-        with pytest.raises(StateError, match="another coordinator"):
+        with pytest.raises(StateError, match="another process"):
             Store(path)
-        with pytest.raises(StateError, match="another coordinator"):
+        with pytest.raises(StateError, match="another process"):
             seed_store(path, plain_seed(2))
     with Store(path) as store:
         assert len(all_brokers(store.sql)) == 1

@@ -155,12 +155,6 @@ class ActivateRequest(Body):
     broker: Name
 
 
-class Problem(BaseModel):
-    """Why a request was refused."""
-
-    error: str
-
-
 class Nothing(BaseModel):
     """Done."""
 

@@ -10,8 +10,8 @@ from brokerwise.runtime.coordinator.membership import (
     Then,
 )
 from brokerwise.runtime.coordinator.placement import Candidate, Point
-from brokerwise.runtime.coordinator.refusals import NotFoundError
-from brokerwise.runtime.coordinator.store import Sql
+from brokerwise.runtime.service.refusals import NotFoundError
+from brokerwise.runtime.service.state_file import Sql
 
 _COLUMNS = "name, url, pid, state, epoch, since, capacity, x, y, then_do, moves_before"
 

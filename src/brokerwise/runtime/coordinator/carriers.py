@@ -17,7 +17,8 @@ from brokerwise.runtime.coordinator.routing import (
     left,
     without,
 )
-from brokerwise.runtime.coordinator.store import Sql, count_up, is_planned
+from brokerwise.runtime.coordinator.store import is_planned
+from brokerwise.runtime.service.state_file import Sql, count_up
 
 MAX_TOPICS = 100_000  # that there may be without a plan; more are unknown
 

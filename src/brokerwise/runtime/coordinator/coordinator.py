@@ -22,9 +22,10 @@ from brokerwise.runtime.coordinator.herald import Herald
 from brokerwise.runtime.coordinator.leases import Leases
 from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.placement import Point
-from brokerwise.runtime.coordinator.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.coordinator.store import Sql, Store
+from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Ask, Telling
+from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.service.state_file import Sql
 from brokerwise.runtime.tokens import Keys, Role
 
 EXPECTED_SECONDS = 30.0  # a broker of the seed that has not registered by then is lost

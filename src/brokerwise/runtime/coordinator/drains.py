@@ -21,9 +21,10 @@ from brokerwise.runtime.coordinator.moves import (
     last_move,
     request_move,
 )
-from brokerwise.runtime.coordinator.refusals import ConflictError
 from brokerwise.runtime.coordinator.seats import chooser, reseat_all, seats_on
-from brokerwise.runtime.coordinator.store import Sql, is_overlay
+from brokerwise.runtime.coordinator.store import is_overlay
+from brokerwise.runtime.service.refusals import ConflictError
+from brokerwise.runtime.service.state_file import Sql
 
 ATTEMPTS = 2  # a user that declined is asked again, once
 

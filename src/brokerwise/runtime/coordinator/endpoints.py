@@ -9,8 +9,8 @@ from fastapi.responses import PlainTextResponse
 from brokerwise.runtime.coordinator import bodies, moves, reporting
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.moving import MoveState
-from brokerwise.runtime.coordinator.refusals import ForbiddenError, NotFoundError
 from brokerwise.runtime.limits import MAX_SEQ
+from brokerwise.runtime.service.refusals import ForbiddenError, NotFoundError
 from brokerwise.runtime.tokens import Holder, Role
 
 MAX_MOVES_LISTED = 10_000

@@ -13,10 +13,10 @@ from brokerwise.runtime.control import (
 )
 from brokerwise.runtime.coordinator import carriers
 from brokerwise.runtime.coordinator.brokers import find_broker, is_current
-from brokerwise.runtime.coordinator.refusals import ConflictError
 from brokerwise.runtime.coordinator.routing import highest
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Telling
+from brokerwise.runtime.service.refusals import ConflictError
 
 _log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from brokerwise.runtime.coordinator.carriers import all_routes, take_out
 from brokerwise.runtime.coordinator.membership import BrokerState, gone, registered
 from brokerwise.runtime.coordinator.moves import end_moves_of, last_move
 from brokerwise.runtime.coordinator.seats import reseat, reseat_all
-from brokerwise.runtime.coordinator.store import Sql, count_up
 from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
+from brokerwise.runtime.service.state_file import Sql, count_up
 
 
 def register(

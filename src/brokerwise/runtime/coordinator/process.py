@@ -12,10 +12,10 @@ import uvloop
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.coordinator.listening import listen, server, url_of
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.service.listening import listen, server, url_of
 from brokerwise.runtime.tls import client_tls, server_tls
 from brokerwise.runtime.wire.requests import ask
 

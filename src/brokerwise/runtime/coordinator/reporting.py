@@ -9,7 +9,8 @@ from brokerwise.runtime.control import Axis, Heartbeat
 from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.moves import Move, count_moves
-from brokerwise.runtime.coordinator.store import Sql, is_planned, setting
+from brokerwise.runtime.coordinator.store import is_planned, setting
+from brokerwise.runtime.service.state_file import Sql
 
 Reports = Mapping[str, Heartbeat]
 

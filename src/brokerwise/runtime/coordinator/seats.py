@@ -24,14 +24,9 @@ from brokerwise.runtime.coordinator.placement import (
     Point,
     most_room,
 )
-from brokerwise.runtime.coordinator.refusals import UnavailableError
-from brokerwise.runtime.coordinator.store import (
-    Sql,
-    count_up,
-    is_overlay,
-    is_planned,
-    setting,
-)
+from brokerwise.runtime.coordinator.store import is_overlay, is_planned, setting
+from brokerwise.runtime.service.refusals import UnavailableError
+from brokerwise.runtime.service.state_file import Sql, count_up
 
 
 @dataclass(frozen=True)

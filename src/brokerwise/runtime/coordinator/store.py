@@ -1,31 +1,26 @@
-"""The coordinator's state: one SQLite file that only it writes.
+"""The coordinator's state: one SQLite file that only it writes."""
 
-Every change is one transaction, so that the file always holds the state before or
-after it, wherever the process is killed. What a killed machine (not process) had not
-yet on its disk may be missing, but never half there.
-"""
-
-import fcntl
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
-from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.schema import SCHEMA, SCHEMA_VERSION
 from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.service.state_file import (
+    Sql,
+    StateError,
+    connect,
+    open_state,
+    sync,
+    take,
+    transaction,
+)
 
 STATE_FILE = "coordinator.sqlite"
-Sql = sqlite3.Connection
-
-
-class StateError(BrokerwiseError):
-    """The state file is missing, of another version, or somebody else's."""
 
 
 def seed_store(path: Path, seed: Seed) -> None:
@@ -35,7 +30,7 @@ def seed_store(path: Path, seed: Seed) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(path.name + ".new")
-    with _only_user(path):
+    with take(path):
         _remove(new)
         _write(new, seed)
         # A log that a killed coordinator left belongs to the file that goes now.
@@ -50,9 +45,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         if not path.exists():
             raise StateError(f"there is no coordinator state at {path}")
-        self._lock = _take(path)
+        self._lock = take(path)
         try:
-            self.sql = _open(path)
+            self.sql = open_state(path, SCHEMA_VERSION, synchronous="NORMAL")
         except BaseException:
             self._lock.close()
             raise
@@ -74,20 +69,9 @@ class Store:
             yield self.sql
 
 
-@contextmanager
-def transaction(sql: Sql) -> Iterator[None]:
-    sql.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        sql.execute("ROLLBACK")
-        raise
-    sql.execute("COMMIT")
-
-
 def new_state(seed: Seed, path: str = ":memory:") -> Sql:
     """A connection to a new state, seeded."""
-    sql = _connect(path)
+    sql = connect(path)
     sql.executescript(SCHEMA)
     with transaction(sql):
         _fill(sql, seed)
@@ -111,42 +95,10 @@ def is_overlay(sql: Sql) -> bool:
     return setting(sql, "kind") == "overlay"
 
 
-def count_up(sql: Sql, counter: str) -> int:
-    """The counter's value, 1 more each time; it never repeats one that was stored."""
-    (value,) = sql.execute(
-        "UPDATE counters SET value = value + 1 WHERE name = ? RETURNING value",
-        (counter,),
-    ).fetchone()
-    return int(value)
-
-
-def _connect(path: str) -> Sql:
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-
-
-def _open(path: Path) -> Sql:
-    sql = _connect(str(path))
-    try:
-        sql.execute("PRAGMA journal_mode = WAL")
-        sql.execute("PRAGMA synchronous = NORMAL")
-        (version,) = sql.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as cause:
-        sql.close()
-        raise StateError(f"cannot read the coordinator state {path}: {cause}") from None
-    if version != SCHEMA_VERSION:
-        sql.close()
-        raise StateError(
-            f"the coordinator state {path} has version {version}; "
-            f"this program reads version {SCHEMA_VERSION}"
-        )
-    return sql
-
-
 def _write(path: Path, seed: Seed) -> None:
     sql = new_state(seed, str(path))
     sql.close()
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    sync(path)
 
 
 def _fill(sql: Sql, seed: Seed) -> None:
@@ -185,24 +137,6 @@ def _fill(sql: Sql, seed: Seed) -> None:
 def _part(seed: Seed, broker: str) -> str | None:
     part = seed.overlay.get(broker)
     return None if part is None else msgspec.json.encode(part).decode()
-
-
-@contextmanager
-def _only_user(path: Path) -> Iterator[None]:
-    with _take(path):
-        yield
-
-
-def _take(path: Path) -> IO[bytes]:
-    """A lock that ends with this process. SQLite has its own locks on its own files,
-    which closing any other handle of them would break: this is a file beside it."""
-    file = path.with_name(path.name + ".lock").open("ab")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise StateError(f"another coordinator is using {path}") from None
-    return file
 
 
 def _remove(path: Path) -> None:

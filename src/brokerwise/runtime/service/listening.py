@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from brokerwise.runtime.coordinator.gate import Gate
 from brokerwise.runtime.limits import LOGIN_SECONDS, MAX_HEAD_BYTES
+from brokerwise.runtime.service.gate import Gate
 
 BACKLOG = 2048
 GRACE_SECONDS = 1  # that requests under way have when the server stops

@@ -1,0 +1,1 @@
+"""What our HTTP services share: who may come in, how they listen, their state."""

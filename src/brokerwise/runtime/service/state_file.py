@@ -1,0 +1,87 @@
+"""A state file: one SQLite database that only one process uses.
+
+Every change is one transaction, so that the file always holds the state before or
+after it, wherever the process is killed.
+"""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from brokerwise.model.errors import BrokerwiseError
+
+Sql = sqlite3.Connection
+
+
+class StateError(BrokerwiseError):
+    """The state file is missing, of another version, or somebody else's."""
+
+
+@contextmanager
+def transaction(sql: Sql) -> Iterator[None]:
+    sql.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        sql.execute("ROLLBACK")
+        raise
+    sql.execute("COMMIT")
+
+
+def connect(path: str) -> Sql:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+def open_state(path: Path, version: int, *, synchronous: str) -> Sql:
+    """An existing state of this version. `synchronous` is SQLite's: with NORMAL a
+    machine (not process) that is killed may lose the last changes, but never half of
+    one; with FULL what was committed stays."""
+    sql = connect(str(path))
+    try:
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute(f"PRAGMA synchronous = {synchronous}")
+        (found,) = sql.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as cause:
+        sql.close()
+        raise StateError(f"cannot read the state {path}: {cause}") from None
+    if found != version:
+        sql.close()
+        raise StateError(
+            f"the state {path} has version {found}; this program reads version "
+            f"{version}"
+        )
+    return sql
+
+
+def take(path: Path) -> IO[bytes]:
+    """A lock that ends with this process. SQLite has its own locks on its own files,
+    which closing any other handle of them would break: this is a file beside it."""
+    file = path.with_name(path.name + ".lock").open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise StateError(f"another process is using {path}") from None
+    return file
+
+
+def count_up(sql: Sql, counter: str) -> int:
+    """The counter's value, 1 more each time; it never repeats one that was stored."""
+    (value,) = sql.execute(
+        "UPDATE counters SET value = value + 1 WHERE name = ? RETURNING value",
+        (counter,),
+    ).fetchone()
+    return int(value)
+
+
+def sync(path: Path) -> None:
+    """What a file or a directory holds is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
