@@ -41,3 +41,16 @@ HELD_MESSAGES = 100_000  # that wait for an earlier one or a route, of one topic
 HELD_BYTES = 4 << 20  # they are let go at once, into queues of SESSION_QUEUE_BYTES
 HELD_BYTES_IN_ALL = 64 << 20  # of all topics
 MOVE_SECONDS = 20.0  # a client that has not moved by then stays where it is
+
+MAX_FEED_BYTES = 16 << 20  # of one feed over HTTP
+MAX_RECORD_BYTES = 1 << 20  # of one record, a line of it
+ROLL_SECONDS = 0.5  # what is fed becomes a segment after so long,
+ROLL_BYTES = 8 << 20  # or so many bytes
+SEGMENTS_PER_RUN = 500  # that one run of a channel covers at most
+RUN_SECONDS = 60.0  # a run that takes longer is ended
+RUN_ROWS = 1_000_000  # results of one run at most
+RUN_BYTES = 256 << 20
+PULL_BYTES = 4 << 20  # of results in one answer
+ACKNOWLEDGE_SECONDS = 1.0  # a broker tells the data cluster what was seen this often
+KEPT_SECONDS = 3600.0  # results are kept so long, and who is offline
+KEPT_BYTES = 4 << 30  # or so many bytes of results, the newest

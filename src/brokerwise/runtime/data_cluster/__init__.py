@@ -1,0 +1,1 @@
+"""The data cluster: datasets, feeds and channels, on Spark."""

@@ -1,0 +1,179 @@
+"""What brokers and the data cluster tell each other over HTTP.
+
+Plain dataclasses, as in control.py. Every request of a broker carries its epoch; one
+under an epoch that is not the newest the data cluster knows is refused (409), and the
+broker says `createbroker` again under the one that it has.
+
+A result's identity is (topic, SOURCE, epoch, seq), where the epoch is the number of
+the backend subscription, which is never used again, and seq counts its results from 1.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+
+@dataclass(frozen=True)
+class BrokerCreation:
+    """POST /createbroker: where a broker listens, http://host:port."""
+
+    broker: str
+    epoch: int
+    url: str
+
+
+@dataclass(frozen=True)
+class BrokerCreated:
+    """`instance` is another one each time the data cluster starts."""
+
+    instance: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A user wants a channel's results. It begins after `cursor` (epoch, seq), what it
+    has seen; without one where the data cluster knows that it was, or, if it is new or
+    asks for the `latest`, with the next result."""
+
+    user: str
+    topic: str
+    cursor: tuple[int, int] | None = None
+    latest: bool = False
+
+
+@dataclass(frozen=True)
+class SubscribeRequest:
+    """POST /subscribe."""
+
+    broker: str
+    epoch: int
+    wanted: tuple[Wanted, ...]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The subscription that a user has now: it begins after `start`; `last` is the
+    last result that there is."""
+
+    user: str
+    topic: str
+    subscription: int
+    start: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    user: str
+    topic: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SubscribeAnswer:
+    """Each one that was wanted is in one of these, in no order."""
+
+    given: tuple[Given, ...]
+    refused: tuple[Refused, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A user at this broker: no more wants a topic, or has gone offline."""
+
+    user: str
+    topic: str
+
+
+@dataclass(frozen=True)
+class UnsubscribeRequest:
+    """POST /unsubscribe: these want the topic no more. Of a user whom another broker
+    serves by now it says nothing, and is passed over."""
+
+    broker: str
+    epoch: int
+    ended: tuple[Ended, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    instance: str
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A user has had everything up to this result."""
+
+    user: str
+    subscription: int
+    seq: int
+
+
+@dataclass(frozen=True)
+class AcknowledgeRequest:
+    """POST /acknowledge, each second, also without news. `offline`: users whose
+    sessions here have ended; their subscriptions wait for them."""
+
+    broker: str
+    epoch: int
+    seen: tuple[Seen, ...] = ()
+    offline: tuple[Ended, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pull:
+    """All results of a subscription after this one."""
+
+    subscription: int
+    after: int
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """POST /results."""
+
+    broker: str
+    epoch: int
+    pulls: tuple[Pull, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """`at`: when its run was committed, milliseconds since 1970."""
+
+    at: float
+    data: msgspec.Raw
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """Results `after` + 1, `after` + 2, ... of a subscription; `last` is the last that
+    there is. `after` is more than was asked for if older ones are not kept any more.
+    There may be fewer than there are: ask again."""
+
+    subscription: int
+    after: int
+    results: tuple[Result, ...]
+    last: int
+
+
+@dataclass(frozen=True)
+class PullAnswer:
+    """One for each pull, in order; those of subscriptions that there are none of any
+    more, and those that the answer had no room for, are left out. `gone` are the
+    former."""
+
+    pulled: tuple[Pulled, ...]
+    gone: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Notification:
+    """The data cluster to a broker, POST /notify: these subscriptions have new
+    results. The names are those of BAD's brokers; the time comes in either spelling,
+    seconds since 1970."""
+
+    channelName: str
+    subscriptionIds: tuple[int, ...]
+    channelExecutionTime: str | float | None = None
+    channelExecutionEpochTime: str | float | None = None
