@@ -92,6 +92,20 @@ def test_megabits_give_back_the_bandwidth_of_a_capacity(
 
 
 @pytest.mark.parametrize(
+    ("text", "rate"),
+    [("100/s", 100.0), ("90/min", 1.5), ("36/h", 0.01), ("2.5", 2.5)],
+)
+def test_rates_are_by_the_second(text: str, rate: float) -> None:
+    assert units.parse_rate(text) == rate
+
+
+@pytest.mark.parametrize("text", ["0/s", "fast", "5/x", "-1/s", "5s", ""])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="expected 100/s"):
+        units.parse_rate(text, "--rate")
+
+
+@pytest.mark.parametrize(
     ("text", "share"),
     [("0%", 0.0), ("1%", 0.01), ("3 %", 0.03), ("0.5%", 0.005), ("100%", 1.0)],
 )

@@ -222,6 +222,12 @@ class Broker:
             ("coordinator", self.name), lambda: self.passage.routed(topic, route)
         )
 
+    def attach(self) -> None:
+        raise AssertionError("nobody has a channel here")
+
+    def feed(self, topic: str, data: msgspec.Raw) -> str:
+        raise AssertionError("nobody feeds anything here")
+
     def flush(self) -> None:
         self.world.post((self.name, "flushes"), self.passage.delivery.flush)
 

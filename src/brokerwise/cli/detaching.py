@@ -1,5 +1,6 @@
 """`brokerwise up --detach`: the fleet goes on when the command has returned."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import typer
 
 from brokerwise.cli.up_request import UpRequest
-from brokerwise.cli.up_text import FleetUp
+from brokerwise.cli.up_text import FleetUp, fleet_up
 from brokerwise.runtime.fleet.files import FleetFile, find_fleet
 from brokerwise.runtime.fleet.lock import FleetRunsError
 from brokerwise.runtime.fleet.programs import log_path
@@ -38,7 +39,7 @@ def start_detached(request: UpRequest, began: float) -> FleetUp:
     if isinstance(file, int):
         sys.stderr.write(_said(log, before))
         raise typer.Exit(file)
-    return FleetUp(file, request.state, _brokers(file), time.perf_counter() - began)
+    return asyncio.run(_fleet_up(file, request.state, began))
 
 
 def _spawn(request: UpRequest, log: Path) -> int:
@@ -70,13 +71,12 @@ def _ready(pid: int, state: Path) -> FleetFile | int:
         time.sleep(_POLL_SECONDS)
 
 
-def _brokers(file: FleetFile) -> dict[str, int]:
-    import asyncio
-
+async def _fleet_up(file: FleetFile, state: Path, began: float) -> FleetUp:
     from brokerwise.runtime.fleet.operator import Operator
 
-    status = asyncio.run(Operator(file).status())
-    return {broker.broker: broker.pid for broker in status.brokers}
+    status = await Operator(file).status()
+    brokers = {broker.broker: broker.pid for broker in status.brokers}
+    return await fleet_up(file, state, brokers, began)
 
 
 def _said(log: Path, start: int) -> str:

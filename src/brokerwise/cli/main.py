@@ -14,9 +14,12 @@ from typing import Annotated
 import typer
 
 from brokerwise.cli.audit import audit
+from brokerwise.cli.channel import channel
 from brokerwise.cli.console import print_error, print_result
+from brokerwise.cli.dataset import dataset
 from brokerwise.cli.down import down
 from brokerwise.cli.drain import drain
+from brokerwise.cli.feed import feed
 from brokerwise.cli.fill import fill
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
@@ -51,6 +54,9 @@ _WHEN_INTERRUPTED = {
     "replay": "what was published is in the fleet",
     "subscribe": "the session has ended",
     "publish": "what was sent may have arrived",
+    "feed": "what was acknowledged is in",
+    "dataset": "whether it was done is not known: brokerwise dataset list",
+    "channel": "whether it was done is not known: brokerwise channel list",
 }
 
 app = typer.Typer(
@@ -79,6 +85,9 @@ app.command()(down)
 app.command()(replay)
 app.command()(subscribe)
 app.command()(publish)
+app.add_typer(dataset)
+app.add_typer(channel)
+app.command()(feed)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,6 +1,5 @@
 """`brokerwise publish`."""
 
-import os
 import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
 
 STDIN = "-"
-_READ_BYTES = 64 << 10
 
 
 def publish(
@@ -90,9 +88,11 @@ async def _texts(data: str) -> AsyncIterator[str]:
 
 async def lines_of_stdin() -> AsyncIterator[str]:
     """Lines as they come, without stopping anything else meanwhile."""
+    from brokerwise.cli.standard_input import read_ready
+
     rest = b""
     while True:
-        content = await _read_stdin()
+        content = await read_ready(sys.stdin.fileno())
         *lines, rest = (rest + content).split(b"\n")
         for line in lines:
             yield line.removesuffix(b"\r").decode(errors="replace")
@@ -100,25 +100,6 @@ async def lines_of_stdin() -> AsyncIterator[str]:
             break
     if rest:
         yield rest.decode(errors="replace")
-
-
-async def _read_stdin() -> bytes:
-    """The next part of stdin; empty at its end. No thread waits in a read, which
-    would keep the program from ending."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    number = sys.stdin.fileno()
-    ready = asyncio.Event()
-    try:
-        loop.add_reader(number, ready.set)
-    except PermissionError:  # a plain file, which never makes anyone wait
-        return os.read(number, _READ_BYTES)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(number)
-    return os.read(number, _READ_BYTES)
 
 
 def _report(topic: str, sent: int, client: "Client") -> None:

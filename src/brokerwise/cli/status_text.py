@@ -1,12 +1,13 @@
 """A fleet in words: one sentence, then its brokers."""
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from brokerwise.cli.printable import printable
+from brokerwise.cli.table import many, table
 
 if TYPE_CHECKING:
+    from brokerwise.runtime.data_answers import DataStatus
     from brokerwise.runtime.fleet.files import FleetFile
     from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
 
@@ -14,11 +15,33 @@ _FAST = 20  # times its capacity: more than a broker would be asked for
 _HEADS = ("broker", "state", "sessions", "topics", "messages/s", "load")
 
 
-def status_text(status: "FleetStatus", fleet: "FleetFile") -> str:
+def status_text(
+    status: "FleetStatus", fleet: "FleetFile", data: "DataStatus | str" = ""
+) -> str:
+    """`data` is the data cluster's, or why it cannot be had."""
     rows = [_row(broker, status.period_seconds) for broker in status.brokers]
     about = [f"coordinator {fleet.coordinator}", _placing(status)]
-    lines = [_sentence(status), *_table([_HEADS, *rows]), "; ".join(about)]
+    lines = [_sentence(status), *table([_HEADS, *rows]), "; ".join(about)]
+    if fleet.data_cluster:
+        lines.append(f"data cluster {fleet.data_cluster}; {data_text(data)}")
     return printable("\n".join(lines))
+
+
+def data_text(data: "DataStatus | str") -> str:
+    """What there is, who wants it, and what went wrong."""
+    if isinstance(data, str):
+        return f"no answer: {data}"
+    parts = [
+        f"{many(data.datasets, 'dataset')}, {many(data.channels, 'channel')}",
+        f"{many(data.frontends, 'subscription')} of users ({data.online:,} online), "
+        f"{data.subscriptions:,} different",
+        f"Spark is {data.spark} ({data.master}, {data.spark_cpu_seconds:,.0f} CPU s)",
+    ]
+    if data.skipped:
+        parts.append(f"{many(data.skipped, 'beat')} skipped")
+    if data.set_aside:
+        parts.append(f"{many(data.set_aside, 'segment')} set aside")
+    return "; ".join(parts)
 
 
 def _sentence(status: "FleetStatus") -> str:
@@ -30,8 +53,8 @@ def _sentence(status: "FleetStatus") -> str:
     parts = [
         _brokers_up(len(up), len(status.brokers)),
         *(_missing(b) for b in status.brokers if b.state != "up"),
-        f"{_many(sessions, 'session')}, {rate:,.0f} messages/s",
-        *([f"{_many(moving, 'session')} on the move"] if moving else []),
+        f"{many(sessions, 'session')}, {rate:,.0f} messages/s",
+        *([f"{many(moving, 'session')} on the move"] if moving else []),
     ]
     return "; ".join(parts) + "."
 
@@ -41,7 +64,7 @@ def _brokers_up(up: int, known: int) -> str:
         return "No broker has registered yet"
     if up == known:
         return f"All {known:,} brokers are up" if known > 1 else "The broker is up"
-    return f"{up:,} of {_many(known, 'broker')} {'is' if up == 1 else 'are'} up"
+    return f"{up:,} of {many(known, 'broker')} {'is' if up == 1 else 'are'} up"
 
 
 def _missing(broker: "BrokerStatus") -> str:
@@ -80,20 +103,3 @@ def _placing(status: "FleetStatus") -> str:
     if not status.plan:
         return f"users are placed by {status.placement}"
     return f"runs {status.plan} ({status.kind}, digest {status.digest[:12]})"
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Names to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if number < 2 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  " + "  ".join(cells).rstrip())
-    return lines
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

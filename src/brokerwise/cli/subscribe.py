@@ -1,6 +1,7 @@
 """`brokerwise subscribe`."""
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,15 +17,19 @@ from brokerwise.cli.fleet_user import (
 )
 from brokerwise.cli.printable import printable
 from brokerwise.cli.signals import run_until_told
+from brokerwise.cli.subscription_words import Wanted, wanted_of
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
+    from brokerwise.runtime.client.client import Client
     from brokerwise.runtime.client.events import Event
     from brokerwise.runtime.fleet.files import FleetFile
 
 
 def subscribe(
-    topics: Annotated[list[str] | None, typer.Argument(metavar="TOPIC...")] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC... | CHANNEL [KEY=VALUE]...")
+    ] = None,
     user: User = None,
     ranges: Annotated[
         list[str] | None,
@@ -32,6 +37,13 @@ def subscribe(
             "--range", help="On an overlay, NAME=LOW:HIGH; repeated: both at once."
         ),
     ] = None,
+    latest: Annotated[
+        bool,
+        typer.Option(
+            "--latest",
+            help="Of a channel: what comes from now on, not what was missed.",
+        ),
+    ] = False,
     count: Annotated[
         int | None, typer.Option(min=1, help="End after so many messages.")
     ] = None,
@@ -40,24 +52,33 @@ def subscribe(
     ] = False,
     state: State = DEFAULT_STATE,
 ) -> None:
-    """Print the messages of topics as they come: topic, source, data.
+    """Print the messages of topics, or the results of a channel, as they come.
 
     Follows its session wherever the fleet moves it. What happens to it, and messages
-    that were missed, is said on stderr. Without --as it is a user of its own.
+    that were missed, is said on stderr. Without --as it is a user of its own. A user
+    who comes back gets the results of a channel that it has not seen.
 
     \b
     Examples:
       brokerwise subscribe news sports
+      brokerwise subscribe fires cell=7 --as ann
       brokerwise subscribe --as ann --range price=10:20
     """
     box = parse_ranges(ranges or [])
-    if not topics and not box:
+    if not words and not box:
         raise InputError(
-            "nothing to subscribe to", hint="Name topics, or a --range of content."
+            "nothing to subscribe to",
+            hint="Name topics or a channel, or a --range of content.",
         )
     fleet = fleet_of(state)
     name = user or f"{login_name()}-{os.getpid()}"
-    run_until_told(_follow(fleet, name, topics or [], box, count, json))
+    wanted = Wanted()
+    if words:
+        wanted = run_until_told(wanted_of(fleet, words))
+    if latest and not wanted.channels:
+        raise InputError("--latest is for a channel: topics begin with now anyway")
+    asked = _Asked(wanted, box, latest)
+    run_until_told(_follow(fleet, name, asked, count, json))
 
 
 def parse_ranges(texts: list[str]) -> dict[str, tuple[float, float]]:
@@ -80,22 +101,31 @@ def parse_ranges(texts: list[str]) -> dict[str, tuple[float, float]]:
     return box
 
 
+@dataclass(frozen=True)
+class _Asked:
+    wanted: Wanted
+    box: dict[str, tuple[float, float]]
+    latest: bool
+
+    async def subscribe(self, client: "Client") -> None:
+        if self.wanted.topics:
+            await client.subscribe(self.wanted.topics)
+        for one in self.wanted.channels:
+            await client.subscribe_channel(
+                one.channel, one.parameters, latest=self.latest
+            )
+        if self.box:
+            await client.subscribe_ranges(self.box)
+
+
 async def _follow(
-    fleet: "FleetFile",
-    user: str,
-    topics: list[str],
-    box: dict[str, tuple[float, float]],
-    count: int | None,
-    json: bool,
+    fleet: "FleetFile", user: str, asked: _Asked, count: int | None, json: bool
 ) -> None:
     """Print events until `count` messages have come. Cancelling it loses those that
     have come and were not printed."""
     left = count
     async with client_of(fleet, user) as client:
-        if topics:
-            await client.subscribe(topics)
-        if box:
-            await client.subscribe_ranges(box)
+        await asked.subscribe(client)
         async for event in client.events():
             is_message = _show(event, json)
             if left is not None and is_message:
@@ -133,9 +163,22 @@ def _show(event: "Event", json: bool) -> bool:
             }
         )
     else:
-        shown = (event.topic, event.source, _readable(event.data))
+        shown = (*_origin(event.topic, event.source), _readable(event.data))
         print_result("  ".join(map(_one_line, shown)))
     return True
+
+
+def _origin(topic: str, source: str) -> tuple[str, ...]:
+    """Topic and source; a channel is shown as it was asked for."""
+    from brokerwise.runtime.channel_names import is_channel, parse_channel_topic
+
+    if not is_channel(topic):
+        return topic, source
+    try:
+        channel, parameters = parse_channel_topic(topic)
+    except InputError:  # somebody called a topic like that
+        return topic, source
+    return (" ".join([channel, *(f"{k}={v}" for k, v in parameters.items())]),)
 
 
 def _readable(data: Any) -> str:

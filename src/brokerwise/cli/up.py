@@ -9,7 +9,8 @@ import typer
 
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
-from brokerwise.cli.options import Json
+from brokerwise.cli.options import Conf, Json
+from brokerwise.cli.table import many
 from brokerwise.cli.up_request import UpRequest
 
 if TYPE_CHECKING:
@@ -47,6 +48,20 @@ def up(
             "repeated."
         ),
     ] = None,
+    data_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--data-cluster", help="Also datasets and channels, on Spark; data stays."
+        ),
+    ] = False,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Spark master of the data cluster: local[*] (default), spark://, "
+            "yarn, k8s://."
+        ),
+    ] = None,
+    conf: Conf = None,
     certificate: Annotated[
         Path | None, typer.Option(help="PEM file: speak TLS with it.")
     ] = None,
@@ -77,6 +92,7 @@ def up(
     Examples:
       brokerwise up --brokers 3
       brokerwise up --plan out/provision --detach
+      brokerwise up --data-cluster
     """
     began = time.perf_counter()
     request = UpRequest(
@@ -91,6 +107,9 @@ def up(
         authority=authority,
         host=host,
         port=port,
+        data_cluster=data_cluster,
+        master=master,
+        conf=tuple(conf or ()),
     )
     request.settings()  # its errors before anything takes time
 
@@ -112,8 +131,9 @@ def _run(request: UpRequest, began: float, ready: "Announce") -> None:
     import asyncio
 
     seed = request.seed()
-    count = len(seed.brokers)
-    progress(f"starting a coordinator and {count:,} broker{'s' * (count != 1)} ...")
+    data = ", a data cluster" if request.data_cluster else ""
+    brokers = many(len(seed.brokers), "broker")
+    progress(f"starting a coordinator{data} and {brokers} ...")
     if asyncio.run(_until_told(request, seed, began, ready)) == signal.SIGINT:
         raise KeyboardInterrupt
     progress("stopped; nothing is left running")
@@ -126,15 +146,14 @@ async def _until_told(
     import asyncio
 
     from brokerwise.cli.signals import first_of, told_to_end
-    from brokerwise.cli.up_text import FleetUp
+    from brokerwise.cli.up_text import fleet_up
     from brokerwise.runtime.fleet.supervisor import running_fleet
 
     async def run() -> None:
         async with running_fleet(
             seed, state=request.state, settings=request.settings(), tell=progress
         ) as fleet:
-            seconds = time.perf_counter() - began
-            ready(FleetUp(fleet.file, request.state, fleet.pids, seconds))
+            ready(await fleet_up(fleet.file, request.state, fleet.pids, began))
             try:
                 await asyncio.Event().wait()
             finally:

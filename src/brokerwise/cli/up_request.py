@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from brokerwise.cli.options import parse_conf
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.fleet.settings import Settings
+    from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
     from brokerwise.runtime.seed import Seed
 
 DEFAULT_BROKERS = 3
@@ -30,6 +31,9 @@ class UpRequest:
     authority: Path | None = None
     host: str = "127.0.0.1"
     port: int = 0
+    data_cluster: bool = False
+    master: str | None = None
+    conf: tuple[str, ...] = ()
 
     def seed(self) -> "Seed":
         """Raises InputError for options that contradict each other, and for a plan
@@ -66,7 +70,29 @@ class UpRequest:
             raise InputError("--authority checks a --certificate: there is none")
         tls = Tls(*map(_pem, (self.certificate, self.private_key, self.authority)))
         server_tls(tls.certificate, tls.private_key)  # whether they can be used
-        return Settings(host=self.host, port=self.port, tls=tls)
+        return Settings(
+            host=self.host, port=self.port, tls=tls, data_cluster=self._data_cluster()
+        )
+
+    def _data_cluster(self) -> "DataClusterSettings | None":
+        from brokerwise.runtime.fleet.settings import DataClusterSettings
+
+        conf = parse_conf(self.conf)
+        if not self.data_cluster:
+            if self.master is not None or conf:
+                raise InputError(
+                    "--master and --conf are for the Spark of a data cluster: there "
+                    "is no --data-cluster"
+                )
+            return None
+        if self.plan is not None:
+            raise InputError(
+                "--data-cluster does not go with --plan: a plan says beforehand which "
+                "topics each user is served, and a channel makes a new one for each "
+                "subscription",
+                hint="Leave out one of them.",
+            )
+        return DataClusterSettings(self.master or "", conf)
 
     def arguments(self) -> list[str]:
         """The same request as words of a command line."""
@@ -83,8 +109,11 @@ class UpRequest:
         }
         for name, value in options.items():
             words += [] if value is None else [name, str(value)]
-        for step in self.steps:
-            words += ["--step", step]
+        words += ["--data-cluster"] * self.data_cluster
+        words += [] if self.master is None else ["--master", self.master]
+        for name, values in (("--step", self.steps), ("--conf", self.conf)):
+            for value in values:
+                words += [name, value]
         return words
 
 

@@ -57,6 +57,16 @@ def parse_capacity(
     return checked_count(int(capacity), field, least=1)
 
 
+def parse_rate(text: str, field: str = "rate") -> float:
+    """`100/s`, `90/min`, `10/h` or a plain number, as a number a second above zero."""
+    number, unit = _split(text, field, "100/s, 90/min or 10/h")
+    units = {f"/{name}": seconds for name, seconds in _SECONDS.items()}
+    seconds = {"": 1, **units}.get(unit, 0)
+    if not number or not seconds:
+        raise InputError(f"{field}: found {text!r}, expected 100/s, 90/min or 10/h")
+    return float(number / seconds)
+
+
 def parse_share(text: str, field: str = "share") -> float:
     """`3%` or `0.5 %` as a number from 0 to 1."""
     number, unit = _split(text, field, "a percentage such as 3%")

@@ -112,12 +112,16 @@ class Seen:
 @dataclass(frozen=True)
 class AcknowledgeRequest:
     """POST /acknowledge, each second, also without news. `offline`: users whose
-    sessions here have ended; their subscriptions wait for them."""
+    sessions here have ended; their subscriptions wait for them. `serving`, now and
+    then: all users that are served here; those who are offline in the data cluster's
+    eyes, or whom it has forgotten, are not. A user on the way from one broker to
+    another, or cut off in between, may have left them that way."""
 
     broker: str
     epoch: int
     seen: tuple[Seen, ...] = ()
     offline: tuple[Ended, ...] = ()
+    serving: tuple[Seen, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,16 @@ class Subscribe(Frame, frozen=True, tag="subscribe"):
     """Ask for topics, or (on an overlay) for all content in a box of ranges.
 
     `id` comes back in the answer. `cursors` say what the subscriber has seen already.
+    Of a channel whose results it gives no cursor for it gets those since it was last
+    there, or, if it asks for the `latest`, from now on. A frame asks for channels or
+    for other topics, not for both.
     """
 
     id: Count = 0
     topics: Topics = ()
     ranges: dict[Name, tuple[float, float]] = {}
     cursors: Cursors = ()
+    latest: bool = False
 
     def __post_init__(self) -> None:
         _check_names("topics", self.topics)
@@ -77,8 +81,12 @@ class Subscribe(Frame, frozen=True, tag="subscribe"):
 
 
 class Unsubscribe(Frame, frozen=True, tag="unsubscribe"):
+    """Want topics no more; `elsewhere`: no more from this broker, as another serves
+    them, so that subscriptions to channels stay."""
+
     id: Count = 0
     topics: Topics = ()
+    elsewhere: bool = False
 
     def __post_init__(self) -> None:
         _check_names("topics", self.topics)
@@ -234,7 +242,7 @@ class Problem(Frame, frozen=True, tag="problem"):
     """Something that the client asked for was refused; the connection goes on.
 
     `code` is for programs: unknown_topic, not_subscribed, unknown_move,
-    wrong_range.
+    wrong_range, mixed_topics.
     """
 
     code: str

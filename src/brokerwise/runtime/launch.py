@@ -4,7 +4,7 @@ Keys are in it, which a command line would show to everyone on the machine. When
 the standard input ends, whoever started the process has gone, and it stops.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from brokerwise.runtime.tokens import Keys
 
@@ -13,8 +13,19 @@ EXIT_RESTART = 75  # start me again: the end of a rolling restart's turn
 
 @dataclass(frozen=True)
 class Launch:
-    """`state` is the coordinator's directory. Certificate, private key and authority
-    are PEM files; empty without TLS."""
+    """What a process is to be.
+
+    Attributes
+    ----------
+    coordinator, data_cluster
+        Where a broker finds them; empty without one.
+    state
+        The directory of the coordinator, or of the data cluster.
+    certificate, private_key, authority
+        PEM files; empty without TLS.
+    master, conf
+        Of the data cluster's Spark session; empty: this machine, all its cores.
+    """
 
     name: str
     host: str
@@ -25,6 +36,9 @@ class Launch:
     certificate: str = ""
     private_key: str = ""
     authority: str = ""
+    data_cluster: str = ""
+    master: str = ""
+    conf: dict[str, str] = field(default_factory=dict)
 
     def signing(self) -> Keys:
         return Keys.from_json(self.keys)

@@ -77,6 +77,8 @@ class NotedOutside:
     joins: int = 0
     flushes: int = 0
     steps: dict[str, list[Item]] = field(default_factory=dict)
+    attached: int = 0
+    fed: list[tuple[str, bytes]] = field(default_factory=list)
 
     def forward(self, broker: str, frame: Forward) -> None:
         self.forwards.append((broker, frame))
@@ -92,6 +94,13 @@ class NotedOutside:
 
     def leave(self, topic: str) -> None:
         self.left.append(topic)
+
+    def attach(self) -> None:
+        self.attached += 1
+
+    def feed(self, topic: str, data: msgspec.Raw) -> str:
+        self.fed.append((topic, bytes(data)))
+        return ""
 
     def flush(self) -> None:
         self.flushes += 1

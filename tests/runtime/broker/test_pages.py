@@ -14,6 +14,7 @@ from brokerwise.runtime.control import (
     RouteChange,
     RouteChangeAnswer,
 )
+from brokerwise.runtime.data_control import Notification
 from brokerwise.runtime.tokens import Keys, Role
 from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
 
@@ -26,6 +27,7 @@ class Noted:
 
     def __init__(self) -> None:
         self.posted: list[Posted] = []
+        self.notifications: list[Notification] = []
 
     def health(self) -> dict[str, Any]:
         return {"status": "up"}
@@ -46,6 +48,9 @@ class Noted:
 
     async def move(self, order: MoveOrder) -> MoveAnswer:
         return MoveAnswer("absent")
+
+    def notify(self, notification: Notification) -> None:
+        self.notifications.append(notification)
 
     def stop(self, order: StopOrder) -> None:
         raise AssertionError("nobody asked for it")
@@ -98,3 +103,18 @@ def test_a_page_is_for_those_whom_it_concerns(
     role: Role, method: str, path: str, status: int
 ) -> None:
     assert answer(Noted(), role, path, method=method).status == status
+
+
+def test_a_notification_comes_in_either_spelling_of_its_time() -> None:
+    actions = Noted()
+    for spelling in ("channelExecutionTime", "channelExecutionEpochTime"):
+        body = (
+            b'{"channelName": "near", "subscriptionIds": [3, 7], "'
+            + spelling.encode()
+            + b'": 1700000000.5}'
+        )
+        assert answer(actions, Role.BROKER, "/notify", body).status == 200
+        assert answer(actions, Role.USER, "/notify", body).status == 403
+    assert [n.subscriptionIds for n in actions.notifications] == [(3, 7), (3, 7)]
+    assert actions.notifications[0].channelExecutionTime == 1700000000.5
+    assert actions.notifications[1].channelExecutionEpochTime == 1700000000.5

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from brokerwise.runtime.channel_names import SOURCE, is_channel
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import Event, Notice
 from brokerwise.runtime.control import Axis, BrokerAnswer, Route, SessionPlace
@@ -108,7 +109,8 @@ class FakeBroker:
         self, topic: str, seq: int, data: object = None, epoch: int = 1
     ) -> None:
         raw = msgspec.Raw(msgspec.json.encode(data))
-        text = encode(Message(topic, "paper", epoch, seq, raw, 0.0))
+        source = SOURCE if is_channel(topic) else "paper"
+        text = encode(Message(topic, source, epoch, seq, raw, 0.0))
         for connection, topics in self.topics.items():
             if topic in topics:
                 connection.send(text)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from brokerwise.runtime.fleet.children import Program
 from brokerwise.runtime.fleet.processes import started
-from brokerwise.runtime.fleet.settings import Settings
+from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.launch import Launch
 
 T = TypeVar("T")
@@ -66,3 +66,6 @@ class Fakes:
         quick = {"first_pause": 0.05, "longest_pause": 0.2, "stop_seconds": 2.0}
         commands = {"coordinator": self.command, "broker": self.command}
         return Settings(**{**quick, **commands, **changes})
+
+    def data_cluster(self, **changes: Any) -> DataClusterSettings:
+        return DataClusterSettings(command=self.command, **changes)

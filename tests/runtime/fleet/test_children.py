@@ -56,7 +56,7 @@ def test_the_last_line_is_not_one_of_an_earlier_life(fakes: Fakes) -> None:
 def test_a_coordinator_that_fails_to_start_is_called_one(fakes: Fakes) -> None:
     fakes.tell("coordinator", "fail 3")
     with pytest.raises(CoordinatorStartError, match="the coordinator exited with 3"):
-        run(_start(fakes.program("coordinator", coordinator=True)))
+        run(_start(fakes.program("coordinator", failure=CoordinatorStartError)))
 
 
 def test_a_child_that_never_announces_itself_is_given_up_and_ended(

@@ -1,6 +1,6 @@
 """Messages, written to sessions: framed once, and many of them in one piece."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -63,6 +63,18 @@ class Delivery:
             self._add(topic, framed, item.arrived)
             self.write(topic)
             topic.add(own)
+
+    def write_to(self, session: Session, topic: Topic, items: Sequence[Item]) -> None:
+        """Hand messages to one session alone, now."""
+        framed = [
+            self._frame_text(encode(item.message(topic.name, item.data, False)))
+            for item in items
+        ]
+        if framed:
+            session.sent += len(framed)
+            topic.delivered += len(framed)
+            self.deliveries += len(framed)
+            session.write(b"".join(framed))
 
     def flush(self) -> None:
         """Write what waits for the end of the turn."""

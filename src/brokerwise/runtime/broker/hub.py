@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 
 from brokerwise.model.errors import InputError
+from brokerwise.runtime.broker.channels import Channels
 from brokerwise.runtime.broker.moving import Moves
 from brokerwise.runtime.broker.outside import Outside
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.subscribing import Pending, PendingSubscriptions
 from brokerwise.runtime.broker.topic import Item, Topic
+from brokerwise.runtime.channel_names import is_channel, is_dataset
 from brokerwise.runtime.control import CursorRow, JoinAnswer, MoveAnswer
 from brokerwise.runtime.frames import (
     Accept,
@@ -36,6 +38,7 @@ class Hub:
     def __init__(self, passage: Passage, outside: Outside) -> None:
         self.users: dict[str, Session] = {}
         self.moves = Moves()
+        self.channels = Channels(passage)
         self._passage = passage
         self._outside = outside
         self._pending = PendingSubscriptions()
@@ -46,7 +49,7 @@ class Hub:
         match frame:
             case Publish():
                 session.published += 1
-                self._passage.publish(session, frame, session.source)
+                self._publish(session, frame)
             case Forward() if session.is_peer:
                 session.published += 1
                 self._passage.take_forwarded(frame)
@@ -75,7 +78,20 @@ class Hub:
         if self.users.get(session.user) is session:
             del self.users[session.user]
         self._passage.delivery.release(session)
+        self.channels.close(session)
         self._drop(session, tuple(session.topics))
+
+    def _publish(self, session: Session, frame: Publish) -> None:
+        topic = frame.topic
+        if is_dataset(topic):
+            refused = self._outside.feed(topic, frame.data)
+        elif is_channel(topic):
+            refused = "only the data cluster sends a channel's results"
+        else:
+            self._passage.publish(session, frame, session.source)
+            return
+        if refused:
+            session.tell(Problem("unknown_topic", refused, topics=(topic,)))
 
     def _acknowledge(self, session: Session, frame: Ack, now: float) -> None:
         if frame.count > session.sent:
@@ -88,13 +104,14 @@ class Hub:
             session.acknowledged_at = now
         self._note_seen(session, frame.cursors)
 
-    def _note_seen(self, session: Session, cursors: Iterable[CursorRow]) -> None:
+    def _note_seen(self, session: Session, cursors: tuple[CursorRow, ...]) -> None:
         """What a subscriber has seen, of what we know: of other things it could name
         more without end."""
         for name, source, epoch, seq in cursors:
             topics = self._passage.topics
             if name in session.topics and source in topics[name].positions:
                 session.cursors[name, source] = (epoch, seq)
+        self.channels.acknowledge(session, cursors)
 
     # Subscriptions
 
@@ -105,6 +122,9 @@ class Hub:
             session.tell(Problem("wrong_range", error.message, frame.id))
             return
         self._replace(session)
+        if any(map(is_channel, topics)):
+            self._subscribe_to_channels(session, frame)
+            return
         missing = {name for name in topics if not self._passage.serves(name)}
         pending = Pending(session, frame.id, topics, missing, frame.cursors)
         overlay = self._passage.overlay
@@ -116,6 +136,14 @@ class Hub:
             self._outside.join()
         else:
             self._confirm(pending)
+
+    def _subscribe_to_channels(self, session: Session, frame: Subscribe) -> None:
+        if not all(map(is_channel, frame.topics)) or frame.ranges:
+            text = "found channels and other topics in one frame: ask for each kind"
+            session.tell(Problem("mixed_topics", text, frame.id, frame.topics))
+            return
+        self.channels.subscribe(session, frame)
+        self._outside.attach()
 
     def _topics_of(self, frame: Subscribe) -> tuple[str, ...]:
         topics = dict.fromkeys(frame.topics)
@@ -151,6 +179,12 @@ class Hub:
 
     def _unsubscribe(self, session: Session, frame: Unsubscribe) -> None:
         asked = dict.fromkeys(frame.topics)
+        channels = self.channels.unsubscribe(
+            session, filter(is_channel, asked), elsewhere=frame.elsewhere
+        )
+        if channels:
+            self._outside.attach()
+        asked = dict.fromkeys(name for name in asked if name not in channels)
         left = tuple(name for name in asked if name in session.topics)
         known = session.topics | self._pending.waited_for_by(session)
         others = tuple(name for name in asked if name not in known)
@@ -160,7 +194,7 @@ class Hub:
         if others:
             text = f"{others[0]!r} was not subscribed to"
             session.tell(Problem("not_subscribed", text, frame.id, others))
-        session.tell(Unsubscribed(frame.id, left))
+        session.tell(Unsubscribed(frame.id, left + channels))
 
     def _drop(self, session: Session, names: Iterable[str]) -> None:
         for name in names:

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+import msgspec
+
 from brokerwise.runtime.broker.topic import Item
 from brokerwise.runtime.frames import Forward
 
@@ -24,6 +26,12 @@ class Outside(Protocol):
 
     def leave(self, topic: str) -> None:
         """Nobody wants a topic here any more: tell the coordinator if it lasts."""
+
+    def attach(self) -> None:
+        """Tell the data cluster what `Channels` has to say, soon."""
+
+    def feed(self, topic: str, data: msgspec.Raw) -> str:
+        """Send a record to a dataset, soon. Why it cannot be, if so."""
 
     def flush(self) -> None:
         """Call `Delivery.flush` when the turn is over."""

@@ -14,6 +14,7 @@ from brokerwise.runtime.control import (
     RouteChange,
     RouteChangeAnswer,
 )
+from brokerwise.runtime.data_control import Notification
 from brokerwise.runtime.frames import Publish
 from brokerwise.runtime.naming import refusal
 from brokerwise.runtime.tokens import Keys, Role
@@ -54,6 +55,8 @@ class Actions(Protocol):
     def change_routes(self, change: RouteChange) -> RouteChangeAnswer: ...
 
     async def move(self, order: MoveOrder) -> MoveAnswer: ...
+
+    def notify(self, notification: Notification) -> None: ...
 
     def stop(self, order: StopOrder) -> None: ...
 
@@ -124,6 +127,9 @@ class Pages:
                 return _json(actions.change_routes(_read(body, RouteChange)))
             case "/control/move":
                 return _json(await actions.move(_read(body, MoveOrder)))
+            case "/notify":
+                actions.notify(_read(body, Notification))
+                return _json({})
             case _:
                 actions.stop(_read(body, StopOrder))
                 return _json({})
@@ -138,6 +144,7 @@ _METHODS = {
     "/control/routes": "POST",
     "/control/move": "POST",
     "/control/stop": "POST",
+    "/notify": "POST",
 }
 
 

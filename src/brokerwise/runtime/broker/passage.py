@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from brokerwise.runtime.broker.delivery import Clock, Delivery
 from brokerwise.runtime.broker.outside import Outside
 from brokerwise.runtime.broker.overlay import Overlay
@@ -101,6 +103,12 @@ class Passage:
             self._offer(self.topic(frame.topic), item, session)
         elif session is not None:
             _refuse(session, frame)
+
+    def item(
+        self, source: str, epoch: int, seq: int, data: msgspec.Raw, at: float
+    ) -> Item:
+        """A message that arrives now."""
+        return Item(source, epoch, seq, data, at, arrived=self._clock())
 
     def _item(self, frame: Publish | Forward, source: str, origin: str = "") -> Item:
         return Item(

@@ -5,8 +5,11 @@ import os
 import time
 from typing import Any
 
+import msgspec
+
 from brokerwise.runtime.broker.connections import Connections
 from brokerwise.runtime.broker.coordination import Coordination, Lease
+from brokerwise.runtime.broker.data_cluster import DataCluster
 from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.measures import Measures, metrics_text
 from brokerwise.runtime.broker.overlay import Overlay
@@ -15,6 +18,7 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
 from brokerwise.runtime.broker.steps import Steps
 from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.channel_names import is_channel, is_dataset
 from brokerwise.runtime.control import (
     BrokerRegistration,
     Heartbeat,
@@ -23,6 +27,7 @@ from brokerwise.runtime.control import (
     RouteChange,
     RouteChangeAnswer,
 )
+from brokerwise.runtime.data_control import BrokerCreation, Notification
 from brokerwise.runtime.frames import CloseCode, Forward, Welcome
 from brokerwise.runtime.launch import EXIT_RESTART, Launch
 from brokerwise.runtime.limits import (
@@ -43,6 +48,7 @@ from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.wire.server import Connection, Server, frame_text, serve
 
 TICK_SECONDS = 0.25
+_NO_DATA_CLUSTER = "this fleet has no data cluster"
 FAREWELL_SECONDS = 2.0  # for clients to hear that we leave
 
 
@@ -72,6 +78,9 @@ class Broker:
             self._peers,
             tls,
         )
+        self._data_cluster = DataCluster(
+            launch.data_cluster, self._creation, token, self._hub.channels, tls
+        )
         self._pages = Pages(keys, self)
         self._server: Server | None = None
         self._scheme = "ws"
@@ -87,6 +96,8 @@ class Broker:
         self._scheme = "wss" if tls else "ws"
         self._server = await serve(self, host=launch.host, port=launch.port, ssl=tls)
         await self._register()
+        if launch.data_cluster:
+            self._data_cluster.start()
         return self._url()
 
     async def run(self, stop: asyncio.Event) -> int:
@@ -148,6 +159,17 @@ class Broker:
     def leave(self, topic: str) -> None:
         self._coordination.leave(topic)
 
+    def attach(self) -> None:
+        if self._launch.data_cluster:
+            self._data_cluster.attach()
+        else:
+            self._hub.channels.refuse_all(_NO_DATA_CLUSTER)
+
+    def feed(self, topic: str, data: msgspec.Raw) -> str:
+        if not self._launch.data_cluster:
+            return _NO_DATA_CLUSTER
+        return self._data_cluster.feeds.add(topic, data)
+
     def flush(self) -> None:
         self._loop.call_soon(self._passage.delivery.flush)
 
@@ -178,6 +200,8 @@ class Broker:
             "links": {n: {"forwarded": c} for n, c in self._passage.links.items()},
             "dropped": self._peers.dropped(),
             "steps": self._steps.counts(),
+            "fed": self._data_cluster.feeds.sent,
+            "fed_dropped": self._data_cluster.feeds.dropped,
         }
         if self._passage.overlay is not None:
             found["users"] = self._connections.users()
@@ -200,6 +224,10 @@ class Broker:
 
     async def publish(self, posted: Posted) -> bool:
         """False if there is no such topic."""
+        if is_dataset(posted.topic):
+            return not self.feed(posted.topic, posted.data)
+        if is_channel(posted.topic):
+            return False
         if not await self._coordination.knows(posted.topic):
             return False
         self._passage.publish(None, posted, posted.source)
@@ -221,6 +249,9 @@ class Broker:
         await asyncio.wait([answer], timeout=MOVE_SECONDS)
         self._hub.moves.give_up(order, f"no answer in {MOVE_SECONDS:g} s")
         return await answer
+
+    def notify(self, notification: Notification) -> None:
+        self._data_cluster.notified(notification)
 
     def stop(self, order: StopOrder) -> None:
         self._exit_code = EXIT_RESTART if order.restart else 0
@@ -259,6 +290,7 @@ class Broker:
         if self._fencing is None or self._fencing.done():
             text = "the broker was cut off"
             self._connections.hang_up_on_all(CloseCode.LEASE_LOST, text)
+            self._hub.channels.reset()
             self._passage.reset()
             self._fencing = self._loop.create_task(self._register())
 
@@ -277,6 +309,7 @@ class Broker:
         until = self._loop.time() + FAREWELL_SECONDS
         while self._connections.sessions and self._loop.time() < until:
             await asyncio.sleep(0.01)
+        await self._data_cluster.close()
         await self._peers.close()
         await self._steps.close()
         await self._coordination.close()
@@ -291,6 +324,10 @@ class Broker:
 
     def _registration(self) -> BrokerRegistration:
         return BrokerRegistration(self._launch.name, self._url(), os.getpid())
+
+    def _creation(self) -> BrokerCreation:
+        http = "http" + self._url().removeprefix("ws")
+        return BrokerCreation(self._launch.name, self._coordination.epoch, http)
 
     def _welcome(self) -> Welcome:
         return Welcome(

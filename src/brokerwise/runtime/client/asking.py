@@ -1,7 +1,10 @@
 """The frames that ask for topics."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import msgspec
+
+from brokerwise.runtime.channel_names import is_channel
 from brokerwise.runtime.client.following import CursorRow
 from brokerwise.runtime.frames import Subscribe
 from brokerwise.runtime.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
@@ -10,13 +13,27 @@ _FRAME_BYTES = MAX_FRAME_BYTES // 2  # of names, before what JSON adds
 
 
 def subscriptions(
-    topics: Sequence[str], cursors: Iterable[CursorRow]
+    topics: Sequence[str],
+    cursors: Iterable[CursorRow],
+    latest: Collection[str] = (),
 ) -> Iterator[Subscribe]:
-    """Frames that ask for topics, none of them too large. Cursors that would not fit
+    """Frames that ask for topics, none of them too large; for channels in frames of
+    their own, also for those to begin with the `latest`. Cursors that would not fit
     beside their topics are left out: a direct topic begins where it is anyway."""
     by_topic: dict[str, list[CursorRow]] = {}
     for row in cursors:
         by_topic.setdefault(row[0], []).append(row)
+    channels = [topic for topic in topics if is_channel(topic)]
+    direct = [topic for topic in topics if not is_channel(topic)]
+    yield from _frames(direct, by_topic)
+    yield from _frames([t for t in channels if t not in latest], by_topic)
+    for frame in _frames([t for t in channels if t in latest], by_topic):
+        yield msgspec.structs.replace(frame, latest=True)
+
+
+def _frames(
+    topics: Iterable[str], by_topic: dict[str, list[CursorRow]]
+) -> Iterator[Subscribe]:
     part: list[str] = []
     rows: list[CursorRow] = []
     size = 0

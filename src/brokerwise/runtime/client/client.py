@@ -1,10 +1,11 @@
 """The client of a fleet: subscribe, publish, and let it follow routes and moves."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from brokerwise.model.errors import InputError
+from brokerwise.runtime.channel_names import DATASET, Value, channel_topic
 from brokerwise.runtime.client.content import wrap
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.core import Core
@@ -85,7 +86,8 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close()
+        if self._core is not None:
+            await self._core.close(handled=kind is None)
 
     async def close(self) -> None:
         """Log out everywhere; what was published still goes out. Cancelling it hangs
@@ -118,6 +120,29 @@ class Client:
         core = self._open
         core.following.unheard = self._login.source or self._login.user
         await core.subscriber.subscribe_ranges(ranges)
+
+    async def subscribe_channel(
+        self,
+        channel: str,
+        parameters: Mapping[str, Value] | None = None,
+        *,
+        latest: bool = False,
+    ) -> str:
+        """Subscribe to a channel's results for these parameters; returns the topic
+        that they come under.
+
+        A user who has been here before gets everything since the last result that it
+        dealt with (an event counts as dealt with when the next is asked for), as far
+        as the data cluster keeps it; with `latest`, or the first time, what comes from
+        now on. Going offline keeps the subscription, `unsubscribe` ends it. Raises
+        UnknownTopicError if there is no such channel, or its parameters are others.
+        Waits while no broker or data cluster can be reached; cancelling it loses
+        nothing.
+        """
+        topic = channel_topic(channel, parameters or {})
+        _check_names("channel", (topic,))
+        await self._open.subscriber.subscribe([topic], latest=latest)
+        return topic
 
     async def unsubscribe(self, topics: Iterable[str]) -> None:
         """Want topics no more; what has come already is still told. Does not wait, so
@@ -152,6 +177,18 @@ class Client:
             if not core.publisher.knows(topic):
                 _check_names("topic", (topic,))
             await core.publisher.publish(topic, data)
+
+    async def feed(self, dataset: str, record: Mapping[str, Any]) -> None:
+        """Send a record to a dataset of the data cluster, by way of this user's broker,
+        which sends it on until the data cluster has it. A record that is not as the
+        dataset's columns are is kept aside there.
+
+        Cancelling: as `publish`. What a broker had not sent on when it dies is lost:
+        for an answer to each batch, feed the data cluster itself.
+        """
+        core, topic = self._open, f"{DATASET}{dataset}"
+        _check_names("dataset", (topic,))
+        await core.publisher.publish_at(core.session, topic, record)
 
     async def publish_content(self, content: Point, data: Any) -> None:
         """On an overlay: send data to all who want content at this point.

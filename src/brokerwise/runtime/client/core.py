@@ -55,7 +55,7 @@ class Core:
         )
         self._pulse = Pulse.of(self._loop)
         self._home: Address | None = None
-        self.inbox = Inbox(self._pause, self._resume)
+        self.inbox = Inbox(self._pause, self._resume, self._handled)
         self.following = Following()
         self.subscriber = Subscriber(
             self._setting, self.inbox, self.following, self._pulse
@@ -64,9 +64,12 @@ class Core:
         self._mover = Mover(self._setting, self.subscriber, accepts_moves)
         self._pulse.watch(self._tick)
 
-    async def close(self) -> None:
+    async def close(self, *, handled: bool = True) -> None:
         """Log out everywhere, and be closed for good. Doing it again does nothing.
-        Cancelling it hangs up at once."""
+        Cancelling it hangs up at once. `handled`: the application has dealt with the
+        last event that it got."""
+        if handled:
+            self.inbox.settle()
         self._pulse.unwatch(self._tick)
         self.subscriber.settle()
         if self._setting.failure is None:
@@ -78,6 +81,10 @@ class Core:
             await self._setting.stop()
         finally:
             await self._setting.links.close()
+
+    async def session(self) -> Link:
+        """A link to the broker that this user is on. Cancelling it loses nothing."""
+        return self.subscriber.serving() or await self.home()
 
     async def home(self) -> Link:
         """A link to the broker that an overlay gives this user. Cancelling it loses
@@ -171,6 +178,9 @@ class Core:
     def _failed(self, error: BrokerwiseError) -> None:
         self.inbox.close(error)
         self.publisher.links_changed()
+
+    def _handled(self, message: Received) -> None:
+        self.subscriber.handled(message)
 
     def _pause(self) -> None:
         for link in self._setting.links:

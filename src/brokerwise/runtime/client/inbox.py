@@ -4,7 +4,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.events import Event
+from brokerwise.runtime.channel_names import SOURCE
+from brokerwise.runtime.client.events import Event, Received
 from brokerwise.runtime.waiting import Signal
 
 MOST_EVENTS = 10_000
@@ -13,19 +14,25 @@ LOW_MARK = MOST_EVENTS // 2
 
 class Inbox(AsyncIterator[Event]):
     """Hands events to whoever iterates, in order. `on_full` and `on_room` tell those
-    who fill it when to pause: what they were about to add still fits.
+    who fill it when to pause: what they were about to add still fits. `on_handled` is
+    called with a channel's result once the next event is asked for.
 
     Cancelling a wait for the next event loses none.
     """
 
     def __init__(
-        self, on_full: Callable[[], None], on_room: Callable[[], None]
+        self,
+        on_full: Callable[[], None],
+        on_room: Callable[[], None],
+        on_handled: Callable[[Received], None] = lambda message: None,
     ) -> None:
         self.is_full = False
         self._events: deque[Event] = deque()
         self._arrived = Signal()
         self._on_full = on_full
         self._on_room = on_room
+        self._on_handled = on_handled
+        self._handed_out: Event | None = None
         self._failure: BrokerwiseError | None = None
         self._closed = False
 
@@ -42,7 +49,14 @@ class Inbox(AsyncIterator[Event]):
             self._closed, self._failure = True, failure
             self._arrived.notify()
 
+    def settle(self) -> None:
+        """Whoever iterates has dealt with what it got last."""
+        last, self._handed_out = self._handed_out, None
+        if isinstance(last, Received) and last.source == SOURCE:
+            self._on_handled(last)
+
     async def __anext__(self) -> Event:
+        self.settle()
         events = self._events
         while not events:
             if self._failure is not None:
@@ -50,7 +64,7 @@ class Inbox(AsyncIterator[Event]):
             if self._closed:
                 raise StopAsyncIteration
             await self._arrived.wait()
-        event = events.popleft()
+        event = self._handed_out = events.popleft()
         if self.is_full and len(events) <= LOW_MARK:
             self.is_full = False
             self._on_room()

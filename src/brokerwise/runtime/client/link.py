@@ -191,7 +191,7 @@ class Link:
         return True
 
     def acknowledge(self, ack: Ack) -> None:
-        if self.acknowledged < ack.count:
+        if self.acknowledged < ack.count or ack.cursors:
             self.acknowledged = ack.count
             self.send(ack)
 

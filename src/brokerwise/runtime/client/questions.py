@@ -1,7 +1,9 @@
 """Subscriptions that brokers have not answered yet."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+
+import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.asking import subscriptions
@@ -56,10 +58,11 @@ class Questions:
         topics: list[str],
         cursors: Iterable[CursorRow],
         *,
+        latest: Collection[str] = (),
         is_quiet: bool = False,
     ) -> None:
         self.withdraw(topics)
-        for frame in subscriptions(topics, cursors):
+        for frame in subscriptions(topics, cursors, latest):
             question = Question(link, set(frame.topics), None, is_quiet)
             self._send(frame, question)
 
@@ -93,6 +96,4 @@ class Questions:
     def _send(self, frame: Subscribe, question: Question) -> None:
         self._last_id += 1
         self._waiting[self._last_id] = question
-        question.link.send(
-            Subscribe(self._last_id, frame.topics, frame.ranges, frame.cursors)
-        )
+        question.link.send(msgspec.structs.replace(frame, id=self._last_id))

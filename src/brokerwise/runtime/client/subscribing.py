@@ -55,6 +55,7 @@ class Subscriber:
         self._acknowledging = Acknowledging(following, pulse)
         self._wanted: dict[str, None] = {}
         self._ranges: list[Ranges] = []
+        self._latest: set[str] = set()
         self._refused: dict[str, BrokerwiseError] = {}
         self._questions = Questions()
         self._served: dict[Link, set[str]] = {}
@@ -64,10 +65,13 @@ class Subscriber:
 
     # What the application asks for
 
-    async def subscribe(self, topics: Sequence[str]) -> None:
+    async def subscribe(self, topics: Sequence[str], *, latest: bool = False) -> None:
+        """`latest`: channels begin with the next result, whatever was before."""
         for topic in topics:
             self._refused.pop(topic, None)
             self._wanted[topic] = None
+        self._latest.difference_update(topics)
+        self._latest.update(topics if latest else ())
         self.repair()
         while self._lacking(topics):
             self._setting.check()
@@ -115,6 +119,7 @@ class Subscriber:
         self._served.setdefault(link, set()).update(frame.topics)
         self._leave_silent(served)
         self._hand_on(self.following.serve(link.number, served, frame.cursors))
+        self._acknowledging.served(link, served)
         if asked.ranges is not None:
             asked.ranges.link = link
         if self._inbox.is_full:
@@ -170,15 +175,26 @@ class Subscriber:
             stale = served - self.following.topics_of(link.number)
             if stale and link not in self.moving:
                 served -= stale
-                for frame in subscriptions(sorted(stale), ()):
-                    link.send(Unsubscribe(0, frame.topics))
+                elsewhere = {topic for topic in stale if topic in self._wanted}
+                _unsubscribe(link, elsewhere, elsewhere=True)
+                _unsubscribe(link, stale - elsewhere, elsewhere=False)
             if not served:
                 del self._served[link]
                 link.expect_no_more_use()
 
+    def handled(self, message: Received) -> None:
+        """The application has dealt with a channel's result."""
+        streams = self.following.streams_of(message.topic)
+        found = (self._setting.links.numbered(number) for number in streams)
+        self._acknowledging.handled(message, [link for link in found if link])
+
     def settle(self) -> None:
         """Acknowledge everything now: the client ends."""
         self._acknowledging.settle()
+
+    def serving(self) -> Link | None:
+        """A link that serves topics and can be used, the newest."""
+        return next((k for k in reversed(self._served) if k.is_usable), None)
 
     def uses(self, link: Link) -> bool:
         """Whether a link serves anything, or was asked to."""
@@ -219,7 +235,9 @@ class Subscriber:
         """
         fresh = self._questions.fresh(link, topics)
         cursors = self.following.cursors(fresh)
-        self._questions.ask(link, fresh, cursors, is_quiet=is_quiet)
+        self._questions.ask(
+            link, fresh, cursors, latest=self._latest, is_quiet=is_quiet
+        )
         await self._answered(link)
 
     async def _answered(self, link: Link) -> None:
@@ -344,3 +362,8 @@ class Subscriber:
             events = wanted(events, [ranges.box for ranges in self._ranges])
         if events:
             self._inbox.add(events)
+
+
+def _unsubscribe(link: Link, topics: Iterable[str], *, elsewhere: bool) -> None:
+    for frame in subscriptions(sorted(topics), ()):
+        link.send(Unsubscribe(0, frame.topics, elsewhere))

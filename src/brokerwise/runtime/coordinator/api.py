@@ -4,6 +4,7 @@ from brokerwise.runtime import control
 from brokerwise.runtime.coordinator import bodies
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.endpoints import Endpoints
+from brokerwise.runtime.service import fields
 from brokerwise.runtime.service.api import (
     ANYONE,
     BROKERS,
@@ -24,7 +25,7 @@ def make_app(coordinator: Coordinator) -> Gate:
         description="Registers brokers and users, places sessions, keeps routes, and "
         "drives moves and drains. All bodies are JSON.",
         endpoints=endpoints(calls),
-        health=(calls.health, bodies.Health),
+        health=(calls.health, fields.Health),
         metrics=calls.metrics,
     )
     return make_service(about, coordinator.keys)
@@ -40,7 +41,7 @@ def _for_brokers(calls: Endpoints) -> list[Endpoint]:
     return [
         Endpoint("POST", "/registerbroker", calls.register_broker, BROKERS, configured),
         Endpoint("POST", "/heartbeat", calls.heartbeat, BROKERS, heard),
-        Endpoint("POST", "/leaving", calls.leaving, BROKERS, bodies.Nothing),
+        Endpoint("POST", "/leaving", calls.leaving, BROKERS, fields.Nothing),
         Endpoint("POST", "/join", calls.join, BROKERS, control.JoinAnswer, (409,)),
     ]
 
@@ -56,7 +57,7 @@ def _for_users(calls: Endpoints) -> list[Endpoint]:
 
 def _for_operators(calls: Endpoints) -> list[Endpoint]:
     user, move, moves = bodies.UserAnswer, bodies.MoveAnswer, bodies.MovesAnswer
-    status, drain, done = bodies.StatusAnswer, bodies.DrainAnswer, bodies.Nothing
+    status, drain, done = bodies.StatusAnswer, bodies.DrainAnswer, fields.Nothing
     only = OPERATORS
     return [
         Endpoint("POST", "/registeruser", calls.register_user, only, user),

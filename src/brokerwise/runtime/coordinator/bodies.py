@@ -6,51 +6,20 @@ is checked field by field before anything else sees it.
 
 from typing import Annotated
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, Field, FiniteFloat, model_validator
 
 from brokerwise.runtime import control
 from brokerwise.runtime.coordinator.carriers import MAX_TOPICS
 from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.moving import MoveState
-from brokerwise.runtime.limits import (
-    MAX_NAME_BYTES,
-    MAX_SEQ,
-    MAX_TOPICS_PER_FRAME,
+from brokerwise.runtime.limits import MAX_TOPICS_PER_FRAME
+from brokerwise.runtime.service.fields import (
+    MAX_URL_LENGTH,
+    Body,
+    Count,
+    Name,
 )
-from brokerwise.runtime.naming import refusal
 
-MAX_URL_LENGTH = 1024
-
-
-def _checked(name: str) -> str:
-    refused = refusal(name)
-    if refused:
-        raise ValueError(refused)
-    return name
-
-
-Name = Annotated[
-    str,
-    AfterValidator(_checked),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": MAX_NAME_BYTES,
-            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$",
-            "description": f"At most {MAX_NAME_BYTES} bytes as UTF-8.",
-        }
-    ),
-]
-Count = Annotated[int, Field(ge=0, le=MAX_SEQ)]
 Topics = Annotated[list[Name], Field(max_length=MAX_TOPICS_PER_FRAME)]
 # A broker asks for all of its sessions' topics at once.
 BrokerTopics = Annotated[list[Name], Field(max_length=MAX_TOPICS)]
@@ -62,12 +31,6 @@ BrokerUrl = Annotated[
         examples=["ws://127.0.0.1:7001"],
     ),
 ]
-
-
-class Body(BaseModel):
-    """Fields that are not known are ignored: either side may be newer."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
 
 class Registration(Body):
@@ -100,8 +63,8 @@ class Leaving(Body):
 class Join(Body):
     broker: Name
     epoch: Count
-    topics: BrokerTopics = []
-    leave: BrokerTopics = []
+    topics: BrokerTopics = Field(default_factory=list)
+    leave: BrokerTopics = Field(default_factory=list)
 
     def plain(self) -> control.JoinRequest:
         return control.JoinRequest(
@@ -153,14 +116,6 @@ class DrainRequest(Body):
 
 class ActivateRequest(Body):
     broker: Name
-
-
-class Nothing(BaseModel):
-    """Done."""
-
-
-class Health(BaseModel):
-    status: str
 
 
 class RoutesAnswer(BaseModel):

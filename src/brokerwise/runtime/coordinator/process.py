@@ -3,7 +3,6 @@ when it is told to or when whoever started it has gone."""
 
 import asyncio
 import logging
-import resource
 import sys
 from pathlib import Path
 
@@ -15,7 +14,12 @@ from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
-from brokerwise.runtime.service.listening import listen, server, url_of
+from brokerwise.runtime.service.listening import (
+    allow_many_connections,
+    listen,
+    server,
+    url_of,
+)
 from brokerwise.runtime.tls import client_tls, server_tls
 from brokerwise.runtime.wire.requests import ask
 
@@ -30,7 +34,7 @@ def main() -> int:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
         launch = read_launch()
-        _allow_many_connections()
+        allow_many_connections()
         with (
             Store(Path(launch.state) / STATE_FILE) as store,
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
@@ -74,8 +78,3 @@ async def run(launch: Launch, store: Store) -> None:
         await chores
     except asyncio.CancelledError:
         return
-
-
-def _allow_many_connections() -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -62,7 +62,9 @@ class Store:
 
 
 def new_state(path: str = ":memory:") -> Sql:
+    """What it wrote to a file need not be on the disk yet."""
     sql = connect(path)
+    sql.execute("PRAGMA synchronous = OFF")
     sql.executescript(SCHEMA)
     with transaction(sql):
         sql.executemany(

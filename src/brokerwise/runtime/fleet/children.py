@@ -12,7 +12,7 @@ import msgspec
 
 from brokerwise.runtime.fleet.starting import (
     BrokerStartError,
-    CoordinatorStartError,
+    StartError,
     last_line,
 )
 from brokerwise.runtime.launch import Launch, Ready
@@ -27,14 +27,17 @@ class Program:
     """What to run, and how: `launch` goes to its standard input as one JSON line.
 
     `keep_open` are file descriptors that it inherits. What it says on stderr, and on
-    stdout but for the line that announces it, is added to `log`.
+    stdout but for the line that announces it, is added to `log`. `lasting`: it is to
+    be there as long as the fleet, on the port that it had first. `failure` is raised
+    if it does not come up.
     """
 
     command: tuple[str, ...]
     launch: Launch
     log: Path
     keep_open: tuple[int, ...] = ()
-    coordinator: bool = False
+    lasting: bool = False
+    failure: type[StartError] = BrokerStartError
     start_seconds: float = START_SECONDS
     stop_seconds: float = STOP_SECONDS
 
@@ -105,11 +108,8 @@ async def _announced(program: Program, watch: "_Watch", said_before: int) -> Rea
     raise _start_error(program, code, last_line(program.log, said_before))
 
 
-def _start_error(
-    program: Program, code: int | None, said: str
-) -> BrokerStartError | CoordinatorStartError:
-    kind = CoordinatorStartError if program.coordinator else BrokerStartError
-    return kind(program.name, code, said, program.start_seconds, program.log)
+def _start_error(program: Program, code: int | None, said: str) -> StartError:
+    return program.failure(program.name, code, said, program.start_seconds, program.log)
 
 
 async def _stop(

@@ -33,6 +33,8 @@ class FleetFile:
         that joins; empty without TLS.
     plan, kind
         Directory and kind of the plan that it runs; empty without one.
+    data_cluster, data
+        URL of the data cluster, and the directory of its data; empty without one.
     """
 
     coordinator: str
@@ -47,6 +49,8 @@ class FleetFile:
     private_key: str = ""
     plan: str = ""
     kind: str = ""
+    data_cluster: str = ""
+    data: str = ""
     format: int = FORMAT
 
     @property

@@ -53,7 +53,8 @@ async def joined_broker(
         )
     keys = Keys.of_secret(bytes.fromhex(fleet.secret))
     programs = Programs(state, keys, settings or joining_settings(fleet))
-    keeper = programs.keeper(programs.broker(name, fleet.coordinator), tell)
+    broker = programs.broker(name, fleet.coordinator, fleet.data_cluster)
+    keeper = programs.keeper(broker, tell)
     async with kept([keeper]):
         ready = await keeper.came_up()
         yield JoinedBroker(name, ready.url, ready.pid, keeper)

@@ -16,9 +16,9 @@ Tell = Callable[[str], None]
 class Keeper:
     """A process that is to run. `run` ends when it has ended and stays out.
 
-    The first start has to succeed, later ones are tried again and again. A
-    coordinator comes back on the port that it had, whatever it ended with: all
-    others know it by that.
+    The first start has to succeed, later ones are tried again and again. One that is
+    to last comes back on the port that it had, whatever it ended with: all others
+    know it by that.
     """
 
     def __init__(self, program: Program, tell: Tell, restarts: Restarts) -> None:
@@ -83,7 +83,7 @@ class Keeper:
             self._tell(f"{self.name} is up again: {ready.url}")
             return
         self._first.set_result(ready)
-        if self._program.coordinator:
+        if self._program.lasting:
             port = urlsplit(ready.url).port or 0
             fixed = replace(self._program.launch, port=port)
             self._program = replace(self._program, launch=fixed)

@@ -1,13 +1,20 @@
 """The processes of one fleet, as they are started."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from brokerwise.runtime.channel_names import SOURCE
 from brokerwise.runtime.fleet.children import Program
 from brokerwise.runtime.fleet.keeper import Keeper, Tell
 from brokerwise.runtime.fleet.restarts import Restarts
-from brokerwise.runtime.fleet.settings import Settings
+from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
+from brokerwise.runtime.fleet.starting import (
+    BrokerStartError,
+    CoordinatorStartError,
+    DataClusterStartError,
+    StartError,
+)
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.tokens import Keys, Role
 
@@ -17,7 +24,7 @@ _COORDINATOR = "coordinator"
 @dataclass(frozen=True)
 class Programs:
     """`lock` is the state directory's, handed down; none for a broker that joins
-    from outside."""
+    from outside. Brokers do not get the keys of operators."""
 
     state: Path
     keys: Keys
@@ -25,44 +32,57 @@ class Programs:
     lock: tuple[int, ...] = ()
 
     def coordinator(self) -> Program:
-        """It alone has the keys of operators."""
-        launch = self._launch(_COORDINATOR, self.keys, self.settings.port)
-        return self._program(self.settings.coordinator, launch, coordinator=True)
+        launch = replace(
+            self._launch(_COORDINATOR, self.keys),
+            port=self.settings.port,
+            state=str(self.state.resolve()),
+        )
+        return self._program(self.settings.coordinator, launch, CoordinatorStartError)
 
-    def broker(self, name: str, coordinator: str) -> Program:
-        keys = self.keys.only(Role.USER, Role.BROKER)
-        launch = self._launch(name, keys, 0, coordinator)
-        return self._program(self.settings.broker, launch, coordinator=False)
+    def data_cluster(self, settings: DataClusterSettings) -> Program:
+        launch = replace(
+            self._launch(SOURCE, self.keys),
+            state=str(settings.place(self.state)),
+            master=settings.master,
+            conf=dict(settings.conf),
+        )
+        program = self._program(settings.command, launch, DataClusterStartError)
+        return replace(program, stop_seconds=settings.stop_seconds)
+
+    def broker(self, name: str, coordinator: str, data_cluster: str = "") -> Program:
+        launch = replace(
+            self._launch(name, self.keys.only(Role.USER, Role.BROKER)),
+            coordinator=coordinator,
+            data_cluster=data_cluster,
+        )
+        return self._program(self.settings.broker, launch, BrokerStartError)
 
     def keeper(self, program: Program, tell: Tell) -> Keeper:
         first, most = self.settings.first_pause, self.settings.longest_pause
-        return Keeper(program, tell, Restarts(program.coordinator, first, most))
+        return Keeper(program, tell, Restarts(program.lasting, first, most))
 
-    def _launch(
-        self, name: str, keys: Keys, port: int, coordinator: str = ""
-    ) -> Launch:
+    def _launch(self, name: str, keys: Keys) -> Launch:
         tls = self.settings.tls
         return Launch(
             name=name,
             host=self.settings.host,
-            port=port,
+            port=0,
             keys=keys.as_json(),
-            coordinator=coordinator,
-            state="" if coordinator else str(self.state.resolve()),
             certificate=tls.certificate,
             private_key=tls.private_key,
             authority=tls.authority,
         )
 
     def _program(
-        self, command: tuple[str, ...], launch: Launch, *, coordinator: bool
+        self, command: tuple[str, ...], launch: Launch, failure: type[StartError]
     ) -> Program:
         return Program(
             command,
             launch,
             log_path(self.state, launch.name),
             self.lock,
-            coordinator,
+            failure is not BrokerStartError,
+            failure,
             self.settings.start_seconds,
             self.settings.stop_seconds,
         )

@@ -1,7 +1,9 @@
 """How a fleet is run, whatever it runs."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from brokerwise.runtime.fleet.children import START_SECONDS, STOP_SECONDS
 from brokerwise.runtime.fleet.restarts import FIRST_SECONDS, MOST_SECONDS
@@ -18,9 +20,42 @@ class Tls:
 
 
 @dataclass(frozen=True)
+class DataClusterSettings:
+    """How datasets and channels are kept and run.
+
+    Attributes
+    ----------
+    master, conf
+        Of its Spark session; empty: this machine, all its cores.
+    directory
+        Where its data is, which stays when the fleet ends; None: `data` in the
+        fleet's state directory.
+    command
+        What starts it.
+    stop_seconds
+        It has Spark to end, and gets more time than others.
+    """
+
+    master: str = ""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    directory: Path | None = None
+    command: tuple[str, ...] = (
+        sys.executable,
+        "-m",
+        "brokerwise.runtime.data_cluster",
+    )
+    stop_seconds: float = 10.0
+
+    def place(self, state: Path) -> Path:
+        """Absolute: where the data of the fleet of a state directory is."""
+        return (self.directory or state / "data").resolve()
+
+
+@dataclass(frozen=True)
 class Settings:
-    """`port` is the coordinator's, 0 for any that is free; the brokers take free
-    ones. `coordinator` and `broker` are the commands that start them."""
+    """`port` is the coordinator's, 0 for any that is free; the others take free
+    ones. `coordinator` and `broker` are the commands that start them. Without
+    `data_cluster` there are no datasets and no channels."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -31,6 +66,7 @@ class Settings:
         "brokerwise.runtime.coordinator",
     )
     broker: tuple[str, ...] = (sys.executable, "-m", "brokerwise.runtime.broker")
+    data_cluster: DataClusterSettings | None = None
     start_seconds: float = START_SECONDS
     stop_seconds: float = STOP_SECONDS
     first_pause: float = FIRST_SECONDS

@@ -48,6 +48,14 @@ class CoordinatorStartError(StartError):
         return f"the {name}"
 
 
+class DataClusterStartError(StartError):
+    """The data cluster ended before it announced its port."""
+
+    @staticmethod
+    def subject(name: str) -> str:
+        return "the data cluster"
+
+
 def last_line(log: Path, start: int) -> str:
     """The last line that is not empty, of what was added to a log since it was
     `start` bytes long."""

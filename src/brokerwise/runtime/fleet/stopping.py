@@ -10,7 +10,7 @@ from brokerwise.runtime.fleet.files import fleet_path, remove_fleet
 from brokerwise.runtime.fleet.lock import holding, last_holder
 from brokerwise.runtime.fleet.processes import ProcessName
 
-PATIENCE_SECONDS = 30.0  # brokers, then the coordinator: each is killed after 5 s
+PATIENCE_SECONDS = 30.0  # brokers 5, data cluster 10, coordinator 5: then killed
 _POLL_SECONDS = 0.05
 
 

@@ -1,4 +1,4 @@
-"""A whole fleet: the coordinator, then the brokers, kept running until the end.
+"""A whole fleet: coordinator, data cluster, brokers, kept running until the end.
 
 async with running_fleet(seed, state=Path("out/fleet")) as fleet:
     ...  # fleet.coordinator, fleet.operator_token, fleet.pids
@@ -8,6 +8,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from brokerwise.runtime.fleet.files import FleetFile, remove_fleet, write_fleet
@@ -20,19 +21,31 @@ from brokerwise.runtime.seed import Seed
 from brokerwise.runtime.tokens import Keys, Role
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """The processes of a fleet."""
+
+    coordinator: Keeper
+    data_cluster: Keeper | None
+    brokers: list[Keeper]
+
+
 class RunningFleet:
     """A fleet that is up. Processes that die are started again by themselves."""
 
-    def __init__(
-        self, state: Path, file: FleetFile, coordinator: Keeper, brokers: list[Keeper]
-    ) -> None:
+    def __init__(self, state: Path, file: FleetFile, kept: _Kept) -> None:
         self.state, self.file = state, file
-        self._coordinator, self._brokers = coordinator, brokers
+        self._kept = kept
 
     @property
     def coordinator(self) -> str:
         """The coordinator's URL."""
         return self.file.coordinator
+
+    @property
+    def data_cluster(self) -> str:
+        """Its URL; empty without one."""
+        return self.file.data_cluster
 
     @property
     def operator_token(self) -> str:
@@ -41,13 +54,22 @@ class RunningFleet:
     @property
     def coordinator_pid(self) -> int | None:
         """None while it is being started again."""
-        child = self._coordinator.child
-        return None if child is None else child.pid
+        return _pid(self._kept.coordinator)
+
+    @property
+    def data_cluster_pid(self) -> int | None:
+        """None while it is being started again, and without one."""
+        return _pid(self._kept.data_cluster)
 
     @property
     def pids(self) -> dict[str, int]:
         """Of the brokers that are up now, by name."""
-        return {k.name: k.child.pid for k in self._brokers if k.child is not None}
+        brokers = self._kept.brokers
+        return {k.name: k.child.pid for k in brokers if k.child is not None}
+
+
+def _pid(keeper: Keeper | None) -> int | None:
+    return None if keeper is None or keeper.child is None else keeper.child.pid
 
 
 @asynccontextmanager
@@ -60,9 +82,10 @@ async def running_fleet(
 ) -> AsyncIterator[RunningFleet]:
     """A fleet that begins with `seed`, ready: every broker has registered.
 
-    Replaces what an earlier fleet left in `state`; FleetRunsError if one runs
-    there. When the context is left, or start-up fails or is cancelled, nothing is
-    left running. `tell` is given a line for whatever happens to a process meanwhile.
+    Replaces what an earlier fleet left in `state`, but for the data of a data
+    cluster; FleetRunsError if one runs there. When the context is left, or start-up
+    fails or is cancelled, nothing is left running. `tell` is given a line for
+    whatever happens to a process meanwhile.
     """
     settings = settings or Settings()
     secret = secrets.token_bytes(32)
@@ -70,25 +93,27 @@ async def running_fleet(
         programs = Programs(state, Keys.of_secret(secret), settings, (lock,))
         _prepare(state, seed)
         try:
-            async with _up(seed, programs, tell) as (coordinator, brokers):
-                url = (await coordinator.came_up()).url
-                file = _fleet_file(url, secret, seed, settings)
+            async with _up(seed, programs, tell) as kept_ones:
+                file = await _fleet_file(kept_ones, secret, seed, programs)
                 write_fleet(state, file)
-                yield RunningFleet(state, file, coordinator, brokers)
+                yield RunningFleet(state, file, kept_ones)
         finally:
             remove_fleet(state)
 
 
 @asynccontextmanager
-async def _up(
-    seed: Seed, programs: Programs, tell: Tell
-) -> AsyncIterator[tuple[Keeper, list[Keeper]]]:
-    """Brokers end before the coordinator does, so that they can say goodbye to it."""
-    async with kept([programs.keeper(programs.coordinator(), tell)]) as (coordinator,):
-        url = (await coordinator.came_up()).url
-        planned = [programs.broker(broker.name, url) for broker in seed.brokers]
+async def _up(seed: Seed, programs: Programs, tell: Tell) -> AsyncIterator[_Kept]:
+    """Brokers end before the others do, so that they can say goodbye to them."""
+    wanted = programs.settings.data_cluster
+    others = [] if wanted is None else [programs.data_cluster(wanted)]
+    async with (
+        kept([programs.keeper(programs.coordinator(), tell)]) as (coordinator,),
+        kept([programs.keeper(one, tell) for one in others]) as data_clusters,
+    ):
+        urls = [(await one.came_up()).url for one in (coordinator, *data_clusters)]
+        planned = [programs.broker(broker.name, *urls) for broker in seed.brokers]
         async with kept([programs.keeper(one, tell) for one in planned]) as brokers:
-            yield coordinator, brokers
+            yield _Kept(coordinator, next(iter(data_clusters), None), brokers)
 
 
 @asynccontextmanager
@@ -128,11 +153,13 @@ def _prepare(state: Path, seed: Seed) -> None:
     seed_store(state / STATE_FILE, seed)
 
 
-def _fleet_file(url: str, secret: bytes, seed: Seed, settings: Settings) -> FleetFile:
-    keys = Keys.of_secret(secret)
+async def _fleet_file(
+    fleet: _Kept, secret: bytes, seed: Seed, programs: Programs
+) -> FleetFile:
+    keys, settings = programs.keys, programs.settings
     us = ProcessName.ours()
-    return FleetFile(
-        coordinator=url,
+    file = FleetFile(
+        coordinator=(await fleet.coordinator.came_up()).url,
         pid=us.pid,
         started=us.started,
         secret=secret.hex(),
@@ -145,3 +172,8 @@ def _fleet_file(url: str, secret: bytes, seed: Seed, settings: Settings) -> Flee
         plan=seed.plan,
         kind=seed.kind,
     )
+    if fleet.data_cluster is None or settings.data_cluster is None:
+        return file
+    url = (await fleet.data_cluster.came_up()).url
+    data = settings.data_cluster.place(programs.state)
+    return replace(file, data_cluster=url, data=str(data))

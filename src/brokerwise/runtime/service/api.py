@@ -41,7 +41,8 @@ _SHOWN = 5  # errors of one body
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`refusals` are the statuses that it has beside those that all have."""
+    """`refusals` are the statuses that it has beside those that all have; `most`
+    the bytes that a body may have, where they are more than usual."""
 
     method: str
     path: str
@@ -49,6 +50,7 @@ class Endpoint:
     roles: frozenset[Role]
     answer: type
     refusals: tuple[int, ...] = ()
+    most: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,13 @@ def make_service(service: Service, keys: Keys) -> Gate:
         _add(app, endpoint)
     _add_others(app, service)
     _answer_errors(app)
-    roles = {f"/{e.path.split('/')[1]}": e.roles for e in service.endpoints}
-    return Gate(app, keys, roles | {"/metrics": OPERATORS}, OPEN)
+    roles = {_first_part(e): e.roles for e in service.endpoints}
+    larger = {_first_part(e): e.most for e in service.endpoints if e.most}
+    return Gate(app, keys, roles | {"/metrics": OPERATORS}, OPEN, larger=larger)
+
+
+def _first_part(endpoint: Endpoint) -> str:
+    return f"/{endpoint.path.split('/')[1]}"
 
 
 def _add(app: FastAPI, endpoint: Endpoint) -> None:

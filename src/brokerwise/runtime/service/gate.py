@@ -19,6 +19,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BROKER_BODY_BYTES = 16 << 20  # a broker may carry very many topics
+LARGER_BODY_SECONDS = 30.0  # that a body has which may be larger than usual
 _JSON = (b"content-type", b"application/json")
 
 
@@ -34,7 +35,9 @@ class Gate:
     been read and is not too long.
 
     `roles` says whom a path (its first part) is for; `open_paths` are for anybody.
-    The holder of the token is in the request's state, as `holder`.
+    `larger` are the bytes that a path takes where they are more than usual; those
+    bodies may also take longer. The holder of the token is in the request's state,
+    as `holder`.
     """
 
     def __init__(
@@ -44,13 +47,17 @@ class Gate:
         roles: Mapping[str, frozenset[Role]],
         open_paths: frozenset[str],
         *,
+        larger: Mapping[str, int] | None = None,
         body_seconds: float = LOGIN_SECONDS,
+        larger_seconds: float = LARGER_BODY_SECONDS,
     ) -> None:
         self._app = app
         self._keys = keys
         self._roles = roles
         self._open = open_paths
+        self._larger = dict(larger or {})
         self._body_seconds = body_seconds
+        self._larger_seconds = larger_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,7 +67,7 @@ class Gate:
             if scope["path"] not in self._open:
                 holder = self._admitted(scope)
                 scope.setdefault("state", {})["holder"] = holder
-                body = await self._body(scope, receive, _most(holder))
+                body = await self._body(scope, receive, holder)
         except _Rejected as rejected:
             await _reject(send, rejected)
             return
@@ -70,22 +77,25 @@ class Gate:
         holder = self._keys.holder(_token(scope))
         if holder is None:
             raise _Rejected(401, "a valid token is needed: Authorization: Bearer TOKEN")
-        first = "/" + scope["path"].lstrip("/").partition("/")[0]
+        first = _first(scope)
         allowed = self._roles.get(first)
         if allowed is not None and holder.role not in allowed:
             names = " or ".join(sorted(allowed))
             raise _Rejected(403, f"{first} is for {names}, not for {holder.role}")
         return holder
 
-    async def _body(self, scope: Scope, receive: Receive, most: int) -> bytes:
+    async def _body(self, scope: Scope, receive: Receive, holder: Holder) -> bytes:
+        larger = self._larger.get(_first(scope))
+        most = max(_most(holder), larger or 0)
         told = _header(scope, b"content-length")
         if told.isdigit() and int(told[:19]) > most:
             raise _too_long(most)
+        seconds = self._body_seconds if larger is None else self._larger_seconds
         try:
-            async with asyncio.timeout(self._body_seconds):
+            async with asyncio.timeout(seconds):
                 return await _whole_body(receive, most)
         except TimeoutError:
-            text = f"the body did not come within {self._body_seconds:g} s"
+            text = f"the body did not come within {seconds:g} s"
             raise _Rejected(408, text) from None
 
 
@@ -113,6 +123,11 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return again
+
+
+def _first(scope: Scope) -> str:
+    """The first part of the path."""
+    return "/" + str(scope["path"]).lstrip("/").partition("/")[0]
 
 
 def _most(holder: Holder) -> int:

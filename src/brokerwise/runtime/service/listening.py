@@ -1,7 +1,8 @@
-"""How the coordinator listens: uvicorn, with patience that ends."""
+"""How our services listen: uvicorn, with patience that ends."""
 
 import asyncio
 import contextlib
+import resource
 import socket
 from collections.abc import Callable, Iterator
 
@@ -49,6 +50,12 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def allow_many_connections() -> None:
+    """Each takes an open file: have as many as the machine allows."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def listen(host: str, port: int) -> socket.socket:

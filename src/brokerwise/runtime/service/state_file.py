@@ -26,10 +26,11 @@ def transaction(sql: Sql) -> Iterator[None]:
     sql.execute("BEGIN IMMEDIATE")
     try:
         yield
+        sql.execute("COMMIT")
     except BaseException:
-        sql.execute("ROLLBACK")
+        if sql.in_transaction:  # on a full disk SQLite has ended it already
+            sql.execute("ROLLBACK")
         raise
-    sql.execute("COMMIT")
 
 
 def connect(path: str) -> Sql:

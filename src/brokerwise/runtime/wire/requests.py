@@ -24,6 +24,7 @@ __all__ = [
     "UnreachableError",
     "UnreadableAnswerError",
     "ask",
+    "read_answer",
     "request",
 ]
 
@@ -51,6 +52,12 @@ async def ask(
     answer = await request(
         method, url, body=content, token=token, seconds=seconds, ssl=ssl
     )
+    return read_answer(answer, kind, url)
+
+
+def read_answer(answer: HttpAnswer, kind: type[T], url: str) -> T:
+    """What an answer says. Raises RefusedError for a status from 400 on,
+    UnreadableAnswerError for one that is no `kind`."""
     if answer.status >= 400:
         raise RefusedError(answer.status, _error_in(answer.body), url)
     try:

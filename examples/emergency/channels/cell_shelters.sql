@@ -1,0 +1,15 @@
+SELECT r.report, r.type, r.severity, r.fed_at, r.shelters
+FROM (
+  SELECT q.report, q.type, q.severity, q.cell, q.x, q.y, q.text, q.fed_at,
+         slice(sort_array(collect_list(
+           CASE WHEN s.shelter IS NOT NULL THEN named_struct(
+             'metres', CAST(floor(sqrt(
+               (q.x - s.x) * (q.x - s.x) + (q.y - s.y) * (q.y - s.y))) AS BIGINT),
+             'shelter', s.shelter) END)), 1, 3) AS shelters
+  FROM reports q
+  LEFT JOIN shelters s
+    ON s.x BETWEEN q.x - 2000 AND q.x + 2000
+   AND s.y BETWEEN q.y - 2000 AND q.y + 2000
+  GROUP BY q.report, q.type, q.severity, q.cell, q.x, q.y, q.text, q.fed_at
+) r
+WHERE r.cell = :cell

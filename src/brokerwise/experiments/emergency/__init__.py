@@ -1,0 +1,1 @@
+"""The emergency city: reports, people who move, shelters, and seven channels."""

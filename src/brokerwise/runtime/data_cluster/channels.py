@@ -1,0 +1,277 @@
+"""Which channels there are, and what is known of each. Calls that change something are
+part of the caller's transaction."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.data_cluster.definitions import (
+    Channel,
+    Column,
+    ColumnType,
+    Dataset,
+    DatasetKind,
+)
+from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.service.state_file import Sql, count_up
+
+LAST_RUNS = 20  # that are shown
+LAST_SET_ASIDE = 100
+
+
+@dataclass(frozen=True)
+class ChannelState:
+    """A channel, and how far it has come. `segment` is the last one that a run has
+    covered; `run` the last run; `created` tells it from one of that name before it."""
+
+    channel: Channel
+    datasets: tuple[str, ...]
+    created: float
+    segment: int
+    run: int
+
+
+@dataclass(frozen=True)
+class RunShown:
+    """Its new records are those of segments `first_segment` to `last_segment`."""
+
+    run: int
+    started: float
+    seconds: float
+    first_segment: int
+    last_segment: int
+    subscriptions: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A segment that the channel cannot process; `dataset` is empty once its records
+    are not kept any more."""
+
+    segment: int
+    dataset: str
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True)
+class ChannelDescription:
+    """`subscriptions` are the backend ones, `frontends` those of users. `columns` are
+    those of a result, unknown until the SQL has been checked since the start.
+    `suspended` says why the channel does not run; empty if it does. `set_aside` and
+    `last_runs` are the newest, newest first; `set_aside_count` counts all."""
+
+    channel: Channel
+    datasets: tuple[str, ...]
+    created: float
+    subscriptions: int
+    frontends: int
+    runs: int
+    skipped: int
+    segment: int
+    set_aside_count: int
+    set_aside: tuple[SetAside, ...] = ()
+    last_runs: tuple[RunShown, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    suspended: str = ""
+
+
+def create_channel(
+    sql: Sql, channel: Channel, datasets: Mapping[str, Dataset], at: float
+) -> None:
+    """It begins with the records that come from now on. `datasets` are those that it
+    reads. Raises ConflictError if there is a channel of that name, InputError if none
+    of the datasets is an append one."""
+    check_readable(channel, datasets)
+    check_free(sql, channel.name)
+    sql.execute(
+        "INSERT INTO channels VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0)",
+        (
+            channel.name,
+            channel.sql,
+            json.dumps([[p.name, p.type] for p in channel.parameters]),
+            channel.period,
+            at,
+            newest_segment(sql),
+        ),
+    )
+    sql.executemany(
+        "INSERT INTO channel_datasets VALUES (?, ?)",
+        [(channel.name, name) for name in sorted(datasets)],
+    )
+
+
+def check_free(sql: Sql, name: str) -> None:
+    """Raises ConflictError if there is a channel of that name."""
+    if find_channel(sql, name) is not None:
+        raise ConflictError(
+            f"there is a channel {name!r} already: drop it, or choose another name"
+        )
+
+
+def check_readable(channel: Channel, datasets: Mapping[str, Dataset]) -> None:
+    """Raises InputError unless one of them is an append one: else the channel would
+    say the same again each period."""
+    if not any(d.kind is DatasetKind.APPEND for d in datasets.values()):
+        found = ", ".join(f"{d.name} ({d.kind})" for d in datasets.values())
+        raise InputError(
+            f"channel {channel.name!r} reads {found or 'no dataset'}; expected at "
+            "least one append dataset, whose new records each run is about"
+        )
+
+
+def drop_channel(sql: Sql, name: str) -> tuple[str, ...]:
+    """It goes, with its subscriptions and results. The files of those, which nothing
+    names any more: the caller removes them once this is stored. Raises NotFoundError.
+    """
+    state_of(sql, name)
+    files = sql.execute(
+        "SELECT file FROM runs WHERE channel = ? AND file != ''", (name,)
+    ).fetchall()
+    for table in ("results", "runs", "set_aside", "channel_datasets"):
+        sql.execute(f"DELETE FROM {table} WHERE channel = ?", (name,))
+    sql.execute(
+        "DELETE FROM frontends WHERE subscription IN "
+        "(SELECT id FROM subscriptions WHERE channel = ?)",
+        (name,),
+    )
+    gone = sql.execute("DELETE FROM subscriptions WHERE channel = ?", (name,))
+    if gone.rowcount:
+        count_up(sql, "version")
+    sql.execute("DELETE FROM channels WHERE name = ?", (name,))
+    return tuple(file for (file,) in files)
+
+
+def find_channel(sql: Sql, name: str) -> Channel | None:
+    row = sql.execute(
+        "SELECT name, sql, parameters, period FROM channels WHERE name = ?", (name,)
+    ).fetchone()
+    return None if row is None else _channel(*row)
+
+
+def all_channels(sql: Sql) -> list[Channel]:
+    """By name."""
+    rows = sql.execute(
+        "SELECT name, sql, parameters, period FROM channels ORDER BY name"
+    ).fetchall()
+    return [_channel(*row) for row in rows]
+
+
+def state_of(sql: Sql, name: str) -> ChannelState:
+    """Raises NotFoundError."""
+    row = sql.execute(
+        "SELECT name, sql, parameters, period, created, segment, run FROM channels "
+        "WHERE name = ?",
+        (name,),
+    ).fetchone()
+    if row is None:
+        raise NotFoundError(f"there is no channel {name!r}")
+    return ChannelState(_channel(*row[:4]), datasets_of(sql, name), *row[4:])
+
+
+def datasets_of(sql: Sql, name: str) -> tuple[str, ...]:
+    """Those that a channel reads, by name."""
+    rows = sql.execute(
+        "SELECT dataset FROM channel_datasets WHERE channel = ? ORDER BY dataset",
+        (name,),
+    )
+    return tuple(dataset for (dataset,) in rows)
+
+
+def channels_reading(sql: Sql, dataset: str) -> tuple[str, ...]:
+    rows = sql.execute(
+        "SELECT channel FROM channel_datasets WHERE dataset = ? ORDER BY channel",
+        (dataset,),
+    )
+    return tuple(channel for (channel,) in rows)
+
+
+def newest_segment(sql: Sql) -> int:
+    """The last one that is stored. The counter may be ahead of it: of a segment whose
+    file is being written no channel knows yet."""
+    (number,) = sql.execute("SELECT coalesce(max(number), 0) FROM segments").fetchone()
+    return int(number)
+
+
+def note_skipped(sql: Sql, name: str, beats: int) -> None:
+    sql.execute(
+        "UPDATE channels SET skipped = skipped + ? WHERE name = ?", (beats, name)
+    )
+
+
+def describe(
+    sql: Sql,
+    name: str,
+    *,
+    columns: Iterable[tuple[str, str]] = (),
+    suspended: str = "",
+) -> ChannelDescription:
+    """Raises NotFoundError."""
+    state = state_of(sql, name)
+    aside, count = _set_aside(sql, name)
+    return ChannelDescription(
+        state.channel,
+        state.datasets,
+        state.created,
+        subscriptions=_count(sql, "subscriptions", name),
+        frontends=_frontends(sql, name),
+        runs=state.run,
+        skipped=_skipped(sql, name),
+        segment=state.segment,
+        set_aside_count=count,
+        set_aside=aside,
+        last_runs=_last_runs(sql, name),
+        columns=tuple(columns),
+        suspended=suspended,
+    )
+
+
+def _channel(name: str, text: str, parameters: str, period: float) -> Channel:
+    columns = (Column(key, ColumnType(kind)) for key, kind in json.loads(parameters))
+    return Channel(name, text, tuple(columns), period)
+
+
+def _set_aside(sql: Sql, name: str) -> tuple[tuple[SetAside, ...], int]:
+    rows = sql.execute(
+        "SELECT a.segment, coalesce(s.dataset, ''), a.reason, a.at FROM set_aside a "
+        "LEFT JOIN segments s ON s.number = a.segment WHERE a.channel = ? "
+        "ORDER BY a.segment DESC LIMIT ?",
+        (name, LAST_SET_ASIDE),
+    )
+    return tuple(SetAside(*row) for row in rows), _count(sql, "set_aside", name)
+
+
+def _last_runs(sql: Sql, name: str) -> tuple[RunShown, ...]:
+    rows = sql.execute(
+        "SELECT run, started, committed - started, first_segment, last_segment, "
+        "subscriptions, rows, bytes FROM runs WHERE channel = ? "
+        "ORDER BY run DESC LIMIT ?",
+        (name, LAST_RUNS),
+    )
+    return tuple(RunShown(*row) for row in rows)
+
+
+def _count(sql: Sql, table: str, name: str) -> int:
+    (count,) = sql.execute(
+        f"SELECT count(*) FROM {table} WHERE channel = ?", (name,)
+    ).fetchone()
+    return int(count)
+
+
+def _frontends(sql: Sql, name: str) -> int:
+    (count,) = sql.execute(
+        "SELECT count(*) FROM subscriptions s JOIN frontends f "
+        "ON f.subscription = s.id WHERE s.channel = ?",
+        (name,),
+    ).fetchone()
+    return int(count)
+
+
+def _skipped(sql: Sql, name: str) -> int:
+    (beats,) = sql.execute(
+        "SELECT skipped FROM channels WHERE name = ?", (name,)
+    ).fetchone()
+    return int(beats)

@@ -1,0 +1,139 @@
+"""The data cluster's process: started with a line, ready with a line, and it ends
+when it is told to, when whoever started it has gone, or when Spark has."""
+
+import asyncio
+import hashlib
+import logging
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import uvloop
+from pyspark.sql import SparkSession
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.pipeline.session import start_session
+from brokerwise.runtime.channel_names import SOURCE
+from brokerwise.runtime.data_cluster.api import make_app
+from brokerwise.runtime.data_cluster.cluster import DataCluster
+from brokerwise.runtime.data_cluster.notifying import Notifier
+from brokerwise.runtime.data_cluster.service_session import service_settings
+from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.launch import Launch
+from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.service.listening import (
+    allow_many_connections,
+    listen,
+    server,
+    url_of,
+)
+from brokerwise.runtime.tls import client_tls, server_tls
+from brokerwise.runtime.tokens import Role
+from brokerwise.runtime.wire.requests import ask
+
+_log = logging.getLogger(__name__)
+
+
+def main() -> int:
+    """The exit code: 0 after a stop in good order, 3 after a failure."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s"
+    )
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # Py4J says of each lost connection to the JVM, with a traceback, and some of it
+    # under no name, what we say once in our own words.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().handlers[0].addFilter(lambda record: record.name != "root")
+    try:
+        launch = read_launch()
+        allow_many_connections()
+        with (
+            Store(Path(launch.state).resolve()) as store,
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
+            runner.run(run(launch, store))
+    except (BrokerwiseError, OSError) as cause:
+        _log.error("error: %s", cause)
+        for detail in getattr(cause, "details", ()):
+            _log.error("  %s", detail)
+        return 3
+    return 0
+
+
+async def run(launch: Launch, store: Store) -> None:
+    """Serve until it is time to stop. Cancelling it loses nothing that was answered.
+
+    An error in what the data cluster does by itself ends it: a new process starts
+    from the stored state.
+    """
+    server_tls(launch.certificate, launch.private_key)  # says what is wrong with them
+    bound = listen(launch.host, launch.port)
+    url = url_of(bound, launch.host, secure=bool(launch.certificate))
+    token = launch.signing().token(Role.BROKER, SOURCE)
+    spark = start_spark(launch.master, launch.conf)
+    async with Notifier(ask, token, client_tls(url, launch.authority)) as notifier:
+        fleet, master = fleet_of(launch.keys), launch.master
+        cluster = DataCluster(store, fleet, notifier, spark, master=master)
+        serving = server(
+            make_app(cluster, launch.signing()),
+            lambda: announce(launch.name, url),
+            certificate=launch.certificate,
+            private_key=launch.private_key,
+        )
+        stop = stop_requested()
+        served = asyncio.create_task(serving.serve([bound]))
+        works = asyncio.create_task(cluster.run())
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait({served, works, stopped}, return_when="FIRST_COMPLETED")
+        serving.should_exit = True
+        await served
+        for task in (works, stopped):
+            task.cancel()
+        await asyncio.gather(stopped, return_exceptions=True)
+        try:
+            await works
+        except asyncio.CancelledError:
+            return
+
+
+def fleet_of(keys: Mapping[str, str]) -> str:
+    """What tells one fleet from another, and says nothing of its keys."""
+    text = msgspec.json.encode(dict(sorted(keys.items())))
+    return hashlib.sha256(text).hexdigest()
+
+
+def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSession]:
+    """A session, once it is up. The thread that starts it holds nobody back: the
+    process may end before."""
+    loop = asyncio.get_running_loop()
+    started: asyncio.Future[SparkSession] = loop.create_future()
+
+    def settle(session: SparkSession | None, error: Exception | None) -> None:
+        if started.done():
+            return
+        if error is not None:
+            started.set_exception(error)
+        elif session is not None:
+            _log.info("Spark is up on %s", session.sparkContext.master)
+            started.set_result(session)
+
+    def start() -> None:
+        session, error = None, None
+        try:
+            session = _session(master, conf)
+        except Exception as cause:  # whoever waits for the session gets it
+            error = cause
+        try:
+            loop.call_soon_threadsafe(settle, session, error)
+        except RuntimeError:  # the loop has ended before
+            return
+
+    threading.Thread(target=start, name="spark start", daemon=True).start()
+    return started
+
+
+def _session(master: str, conf: Mapping[str, str]) -> SparkSession:
+    settings = {**service_settings(master or None), **conf}
+    return start_session(master or None, settings)

@@ -1,0 +1,1 @@
+"""Channel SQL: what is allowed, and how it runs for all subscriptions at once."""

@@ -1,0 +1,267 @@
+"""What a channel's query may say, beyond the parts that it may have. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from brokerwise.runtime.data_cluster.sql.functions import (
+    ARGUMENTS,
+    FAILING,
+    FUNCTIONS,
+    SORTING,
+    UNORDERED,
+    Rule,
+)
+from brokerwise.runtime.data_cluster.sql.nodes import SUBQUERIES
+from brokerwise.runtime.data_cluster.sql.parsed import Node, Value, nodes_of, strings_of
+from brokerwise.runtime.data_cluster.sql.patterns import (
+    is_simple_like,
+    is_simple_pattern,
+)
+from brokerwise.runtime.data_cluster.sql.refused import RefusedQueryError
+
+MAX_SHORT = 256  # characters of a text in quotes that is put into others
+_RANGES = {
+    Rule.SMALL: (0, 1_000),
+    Rule.PLACE: (1, 1_000),
+    Rule.SCALE: (-100, 100),
+}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+# Where a name is made or said: the field of the kind that has it.
+_NAMES = {
+    "expressions.Alias": "name",
+    "AliasIdentifier": "name",
+    "analysis.UnresolvedSubqueryColumnAliases": "outputColumnNames",
+    "analysis.UnresolvedAttribute": "nameParts",
+    "analysis.UnresolvedStar": "target",
+    "analysis.UnresolvedStarExceptOrReplace": "target",
+    "analysis.UnresolvedInlineTable": "names",
+    "analysis.UnresolvedRelation": "multipartIdentifier",
+    "expressions.UnresolvedNamedLambdaVariable": "nameParts",
+    "plans.logical.LocalRelation": "names",
+    "plans.UsingJoin": "usingColumns",
+}
+_UNNAMED = "__auto_generated_subquery_name"  # Spark's, of (SELECT ...) without a name
+# Spark takes them for names where something is missing: SELECT id FROM
+_CLAUSES = """select from where group order having limit offset join on union values
+    with and or not by as"""
+_WORDS = frozenset(_CLAUSES.split())
+_MADE = ("expressions.Alias", "AliasIdentifier")
+_WHOLE = ("IntegerType", "LongType")
+_STARS = ("analysis.UnresolvedStar", "analysis.UnresolvedStarExceptOrReplace")
+_LISTS = ("plans.logical.Project", "plans.logical.Aggregate")
+_LIKES = {"expressions.Like": "right", "expressions.ILike": "right"}
+_MANY_LIKES = tuple(
+    f"expressions.{name}" for name in ("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny")
+)
+_LIMITS = ("plans.logical.GlobalLimit", "plans.logical.LocalLimit")
+_PASSING = (
+    "plans.logical.GlobalLimit",
+    "plans.logical.LocalLimit",
+    "plans.logical.LimitAll",
+    "plans.logical.Offset",
+    "plans.logical.Sort",
+    "plans.logical.Distinct",
+    "plans.logical.SubqueryAlias",
+    "plans.logical.UnresolvedWith",
+    "analysis.UnresolvedHaving",
+)
+_SETS = ("plans.logical.Except", "plans.logical.Intersect", "plans.logical.Union")
+
+
+def check_rules(query: Node, text: str) -> None:
+    """Raises RefusedQueryError at the first place that breaks a rule."""
+    try:
+        for node, parent in _with_parents(query, query):
+            _check_names(node)
+            _check_details(node, parent)
+            _check_function(node, parent)
+            _check_patterns(node)
+        _check_output(query)
+        _check_parameters(query, "")
+    except _BrokenError as broken:
+        place = broken.node if broken.node.start >= 0 else query
+        raise RefusedQueryError(broken.reason, text, place.start) from None
+
+
+class _BrokenError(Exception):
+    def __init__(self, node: Node, reason: str) -> None:
+        self.node, self.reason = node, reason
+
+
+def _with_parents(node: Node, parent: Node) -> Iterator[tuple[Node, Node]]:
+    yield node, parent
+    for inner in node.inner():
+        yield from _with_parents(inner, node)
+
+
+def _check_names(node: Node) -> None:
+    field = _NAMES.get(node.kind)
+    if field is None:
+        return
+    for name in _texts(node[field]):
+        if node.kind in _MADE and name.lower() in _WORDS:
+            raise _BrokenError(
+                node, f"found {name} as a name: is something missing, or too much?"
+            )
+        if name.startswith("_") and name != _UNNAMED:
+            raise _BrokenError(
+                node, f"found the name {name!r}: names that start with _ are ours"
+            )
+        # A backslash or a quote in a name is of use to nobody but a burglar.
+        if (
+            node.kind != "analysis.UnresolvedRelation"
+            and name != _UNNAMED
+            and not _NAME.fullmatch(name)
+        ):
+            raise _BrokenError(
+                node,
+                f"found the name {name[:80]!r}, expected letters, digits and _, a "
+                "letter first, at most 63",
+            )
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _texts(part)
+
+
+def _check_details(node: Node, parent: Node) -> None:
+    if node.kind == "analysis.UnresolvedRelation" and node["options"]:
+        raise _BrokenError(node, "a dataset takes no options")
+    if node.kind in _STARS and parent.kind not in _LISTS:
+        raise _BrokenError(node, "* stands for columns of SELECT only: name them here")
+    if node.kind in _STARS and any(True for _ in nodes_of(_or_none(node))):
+        raise _BrokenError(node, "REPLACE is not allowed: name the columns")
+    if node.kind == "plans.logical.UnresolvedWith" and node["allowRecursion"]:
+        raise _BrokenError(node, "WITH RECURSIVE is not allowed")
+    if node.kind in _LIMITS and not _is_count(node.child("limitExpr")):
+        raise _BrokenError(node.child("limitExpr"), "LIMIT takes a number")
+    if node.kind == "plans.logical.Offset" and not _is_count(node.child("offsetExpr")):
+        raise _BrokenError(node.child("offsetExpr"), "OFFSET takes a number")
+
+
+def _or_none(node: Node) -> Value:
+    return node.fields.get("replacements")
+
+
+def _check_function(node: Node, parent: Node) -> None:
+    if node.kind != "analysis.UnresolvedFunction":
+        return
+    parts = strings_of(node["nameParts"])
+    name = parts[-1].lower()
+    if len(parts) != 1 or name not in FUNCTIONS or node["isInternal"]:
+        shown = ".".join(parts)[:80]
+        raise _BrokenError(node, f"the function {shown} is not allowed in a channel")
+    if name in UNORDERED and not _is_call_of(parent, SORTING):
+        raise _BrokenError(
+            node, f"{name} has no order of its own: write sort_array({name}(...))"
+        )
+    if node["ignoreNulls"] or node["orderingWithinGroup"]:
+        raise _BrokenError(
+            node, f"{name}: neither IGNORE NULLS nor WITHIN GROUP is allowed"
+        )
+    arguments = tuple(nodes_of(node["arguments"]))
+    for position, rule in ARGUMENTS.get(name, {}).items():
+        if position < len(arguments) and not _obeys(arguments[position], rule):
+            raise _BrokenError(
+                arguments[position],
+                f"argument {position + 1} of {name} must be {rule.value}",
+            )
+
+
+def _is_call_of(node: Node, functions: frozenset[str]) -> bool:
+    return (
+        node.kind == "analysis.UnresolvedFunction"
+        and strings_of(node["nameParts"])[-1].lower() in functions
+    )
+
+
+def _obeys(argument: Node, rule: Rule) -> bool:
+    if rule in _RANGES:
+        number, (least, most) = _whole_number(argument), _RANGES[rule]
+        return number is not None and least <= number <= most
+    if rule is Rule.SHORT and argument.kind == "analysis.NamedParameter":
+        return True
+    text = _quoted(argument)
+    if text is None or len(text) > MAX_SHORT:
+        return False
+    if rule is Rule.LIKE:
+        return is_simple_like(text)
+    return rule is not Rule.PATTERN or is_simple_pattern(text)
+
+
+def _check_patterns(node: Node) -> None:
+    """LIKE and RLIKE as operators."""
+    if node.kind in _LIKES and not _obeys(node.child("right"), Rule.LIKE):
+        raise _BrokenError(node, f"LIKE takes {Rule.LIKE.value}")
+    if node.kind == "expressions.RLike" and not _obeys(
+        node.child("right"), Rule.PATTERN
+    ):
+        raise _BrokenError(node, f"RLIKE takes {Rule.PATTERN.value}")
+    if node.kind in _MANY_LIKES and not all(
+        is_simple_like(pattern) for pattern in _texts(node["patterns"])
+    ):
+        raise _BrokenError(node, f"LIKE takes {Rule.LIKE.value}")
+
+
+def _check_output(query: Node) -> None:
+    """Results have names that the query says, not some that Spark makes up."""
+    while query.kind not in _LISTS:
+        if query.kind in _PASSING:
+            query = query.child()
+        elif query.kind in _SETS:
+            query = next(query.inner())
+        else:
+            return
+    field = "projectList" if query.kind.endswith("Project") else "aggregateExpressions"
+    for column in nodes_of(query[field]):
+        if column.kind == "analysis.UnresolvedAlias":
+            raise _BrokenError(
+                column.child(), "this column needs a name in the results: AS ..."
+            )
+
+
+def _check_parameters(node: Node, reason: str) -> None:
+    """`reason` says why there can be no parameter here, if there can be none. Spark
+    would refuse most of these later; some it gets wrong."""
+    if node.kind == "analysis.NamedParameter" and reason:
+        raise _BrokenError(node, f"a parameter cannot be used {reason}")
+    if node.kind in SUBQUERIES:
+        reason = "in a subquery of an expression: use it in a join instead"
+    elif node.kind in _SETS[:2]:
+        reason = "within EXCEPT or INTERSECT: use it in WHERE around them"
+    elif _is_call_of(node, FAILING) or node.kind == "expressions.TimestampAdd":
+        reason = "here: some values would make the query fail, for everybody"
+    elif _is_full_join(node):
+        reason = "within FULL JOIN: use it in WHERE after it"
+    for inner in node.inner():
+        _check_parameters(inner, reason)
+
+
+def _is_full_join(node: Node) -> bool:
+    return node.kind == "plans.logical.Join" and "FullOuter" in repr(node["joinType"])
+
+
+def _whole_number(node: Node) -> int | None:
+    if node.kind == "expressions.UnaryMinus":
+        number = _whole_number(node.child())
+        return None if number is None else -number
+    if node.kind != "expressions.Literal" or node["dataType"] not in _WHOLE:
+        return None
+    value = node["value"]
+    return value if isinstance(value, int) else None
+
+
+def _is_count(node: Node) -> bool:
+    number = _whole_number(node)
+    return number is not None and number >= 0
+
+
+def _quoted(node: Node) -> str | None:
+    value = node["value"] if node.kind == "expressions.Literal" else None
+    return (
+        value if isinstance(value, str) and node["dataType"] == "StringType" else None
+    )

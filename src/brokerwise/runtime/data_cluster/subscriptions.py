@@ -1,0 +1,211 @@
+"""Who wants which channel, with which parameters, and what they have had.
+
+A backend subscription is there once for a channel and parameters, while any user has
+it; a user's is a frontend. Calls that change something are part of the caller's
+transaction, and the caller has checked the broker's epoch (brokers.py).
+
+Whenever a backend subscription comes or goes, the counter `version` goes up.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.channel_names import parse_channel_topic
+from brokerwise.runtime.data_cluster.brokers import note_heard
+from brokerwise.runtime.data_control import (
+    AcknowledgeRequest,
+    Ended,
+    Given,
+    Refused,
+    SubscribeAnswer,
+    SubscribeRequest,
+    UnsubscribeRequest,
+    Wanted,
+)
+from brokerwise.runtime.limits import KEPT_SECONDS
+from brokerwise.runtime.service.state_file import Sql, count_up
+
+# The values of a channel's parameters, in its order; raises BrokerwiseError if there
+# is no such channel or a value is not as it must be.
+ValuesOf = Callable[[str, Mapping[str, str]], tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """`last` is the seq of its newest result, 0 without any."""
+
+    id: int
+    channel: str
+    topic: str
+    last: int
+
+
+def subscribe(
+    sql: Sql, request: SubscribeRequest, values_of: ValuesOf
+) -> SubscribeAnswer:
+    """From now on the broker serves these users. What cannot be given is refused,
+    one by one, with the reason. A cursor that a user brings is of what has reached
+    it; what it has dealt with, where it would begin again, is what it acknowledges."""
+    given: list[Given] = []
+    refused: list[Refused] = []
+    for wanted in request.wanted:
+        try:
+            backend = _backend(sql, wanted.topic, values_of)
+        except BrokerwiseError as cause:
+            refused.append(Refused(wanted.user, wanted.topic, cause.message))
+            continue
+        start = _start(sql, wanted, backend)
+        sql.execute(
+            "INSERT INTO frontends VALUES (?, ?, ?, ?, 0) ON CONFLICT DO UPDATE SET "
+            "broker = excluded.broker, seen = 0, seq = iif(?, excluded.seq, seq)",
+            (wanted.user, backend.id, start, request.broker, _begins_anew(wanted)),
+        )
+        given.append(Given(wanted.user, wanted.topic, backend.id, start, backend.last))
+    return SubscribeAnswer(tuple(given), tuple(refused))
+
+
+def unsubscribe(sql: Sql, request: UnsubscribeRequest) -> list[int]:
+    """The backend subscriptions that nobody has any more, which are removed."""
+    left: set[int] = set()
+    for backend, ended in _ended(sql, request.ended):
+        sql.execute(
+            "DELETE FROM frontends WHERE user = ? AND subscription = ? AND broker = ?",
+            (ended.user, backend.id, request.broker),
+        )
+        left.add(backend.id)
+    return _remove_unwanted(sql, left)
+
+
+def acknowledge(sql: Sql, request: AcknowledgeRequest, at: float) -> None:
+    """Move cursors forward, never back and never past the last result; put users
+    offline, and back online those who are served after all. Of those whom another
+    broker serves it says nothing."""
+    sql.executemany(
+        "UPDATE frontends SET seq = min(?, (SELECT last FROM subscriptions "
+        "WHERE id = subscription)) "
+        "WHERE user = ? AND subscription = ? AND broker = ? AND seq < ?",
+        [
+            (seen.seq, seen.user, seen.subscription, request.broker, seen.seq)
+            for seen in request.seen
+        ],
+    )
+    sql.executemany(
+        "UPDATE frontends SET broker = '', seen = ? "
+        "WHERE user = ? AND subscription = ? AND broker = ?",
+        [
+            (at, ended.user, backend.id, request.broker)
+            for backend, ended in _ended(sql, request.offline)
+        ],
+    )
+    sql.executemany(
+        "INSERT INTO frontends SELECT ?, id, min(?, last), ?, 0 FROM subscriptions "
+        "WHERE id = ? ON CONFLICT DO UPDATE SET broker = excluded.broker, seen = 0 "
+        "WHERE broker = ''",
+        [(s.user, s.seq, request.broker, s.subscription) for s in request.serving],
+    )
+    note_heard(sql, request.broker, at)
+
+
+def lapse(sql: Sql, at: float) -> list[int]:
+    """Forget users who have been offline for longer than anything is kept; the
+    backend subscriptions that nobody has any more, which are removed."""
+    gone = sql.execute(
+        "DELETE FROM frontends WHERE broker = '' AND seen < ? RETURNING subscription",
+        (at - KEPT_SECONDS,),
+    ).fetchall()
+    return _remove_unwanted(sql, {number for (number,) in gone})
+
+
+def brokers_of(sql: Sql, numbers: Iterable[int]) -> dict[str, list[int]]:
+    """The brokers that serve users of these backend subscriptions, each with theirs,
+    in order."""
+    found: dict[str, list[int]] = {}
+    for number in sorted(set(numbers)):
+        brokers = sql.execute(
+            "SELECT DISTINCT broker FROM frontends "
+            "WHERE subscription = ? AND broker != ''",
+            (number,),
+        )
+        for (broker,) in brokers:
+            found.setdefault(broker, []).append(number)
+    return found
+
+
+def behind(sql: Sql) -> dict[str, list[int]]:
+    """By channel, the backend subscriptions with results that somebody whom a broker
+    serves has not had."""
+    rows = sql.execute(
+        "SELECT DISTINCT s.channel, s.id FROM subscriptions s JOIN frontends f "
+        "ON f.subscription = s.id WHERE f.broker != '' AND f.seq < s.last "
+        "ORDER BY s.channel, s.id"
+    )
+    found: dict[str, list[int]] = {}
+    for channel, number in rows:
+        found.setdefault(channel, []).append(number)
+    return found
+
+
+def find_backend(sql: Sql, topic: str) -> Backend | None:
+    row = sql.execute(
+        "SELECT id, channel, topic, last FROM subscriptions WHERE topic = ?", (topic,)
+    ).fetchone()
+    return None if row is None else Backend(*row)
+
+
+def _backend(sql: Sql, topic: str, values_of: ValuesOf) -> Backend:
+    """The one there is, or a new one: its number was never used before."""
+    found = find_backend(sql, topic)
+    if found is not None:
+        return found
+    channel, texts = parse_channel_topic(topic)
+    values = json.dumps(values_of(channel, texts))
+    number, version = count_up(sql, "subscription"), count_up(sql, "version")
+    sql.execute(
+        "INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, 0)",
+        (number, channel, topic, values, version),
+    )
+    return Backend(number, channel, topic, 0)
+
+
+def _begins_anew(wanted: Wanted) -> bool:
+    return wanted.latest and wanted.cursor is None
+
+
+def _start(sql: Sql, wanted: Wanted, backend: Backend) -> int:
+    """Where a user begins. A cursor of another epoch is of a subscription that is
+    gone: it says nothing of this one."""
+    if wanted.cursor is not None and wanted.cursor[0] == backend.id:
+        return min(wanted.cursor[1], backend.last)
+    known = sql.execute(
+        "SELECT seq FROM frontends WHERE user = ? AND subscription = ?",
+        (wanted.user, backend.id),
+    ).fetchone()
+    if known is None or wanted.latest:
+        return backend.last
+    return int(known[0])
+
+
+def _ended(sql: Sql, ended: Iterable[Ended]) -> list[tuple[Backend, Ended]]:
+    """With the backend subscription of each; those that are gone are left out."""
+    found = ((find_backend(sql, one.topic), one) for one in ended)
+    return [(backend, one) for backend, one in found if backend is not None]
+
+
+def _remove_unwanted(sql: Sql, numbers: Iterable[int]) -> list[int]:
+    """Those of them that no user has; their results are nobody's."""
+    removed = [n for n in sorted(numbers) if not _is_wanted(sql, n)]
+    for number in removed:
+        sql.execute("DELETE FROM results WHERE subscription = ?", (number,))
+        sql.execute("DELETE FROM subscriptions WHERE id = ?", (number,))
+    if removed:
+        count_up(sql, "version")
+    return removed
+
+
+def _is_wanted(sql: Sql, number: int) -> bool:
+    found = sql.execute(
+        "SELECT 1 FROM frontends WHERE subscription = ? LIMIT 1", (number,)
+    )
+    return found.fetchone() is not None

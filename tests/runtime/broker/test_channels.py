@@ -1,0 +1,216 @@
+"""Channel subscriptions at a broker, one step at a time; test_channels_simulated.py has
+everything at once."""
+
+import msgspec
+from tests.runtime.broker.pretend import KeptLine, Pretended
+
+from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.channel_names import SOURCE
+from brokerwise.runtime.data_control import (
+    Ended,
+    Given,
+    Pull,
+    PullAnswer,
+    Pulled,
+    Refused,
+    Result,
+    Seen,
+    SubscribeAnswer,
+    Wanted,
+)
+from brokerwise.runtime.frames import (
+    Ack,
+    Problem,
+    Publish,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+
+FIRE, FLOOD = "channel/near?type=fire", "channel/near?type=flood"
+
+
+def results(*seqs: int) -> tuple[Result, ...]:
+    return tuple(Result(5.0, msgspec.Raw(b"%d" % seq)) for seq in seqs)
+
+
+def pulled(subscription: int, after: int, *seqs: int, last: int) -> PullAnswer:
+    return PullAnswer((Pulled(subscription, after, results(*seqs), last),))
+
+
+def subscribed(
+    broker: Pretended, user: str, *, start: int, last: int
+) -> tuple[Session, KeptLine]:
+    session, line = broker.session(user)
+    broker.hub.handle(session, Subscribe(1, (FIRE,)), 0.0)
+    channels = broker.hub.channels
+    wanted = channels.wanted(9)
+    assert wanted == (Wanted(user, FIRE),)
+    channels.given(wanted, SubscribeAnswer((Given(user, FIRE, 7, start, last),)))
+    return session, line
+
+
+def pull(broker: Pretended, answer: PullAnswer) -> None:
+    channels = broker.hub.channels
+    channels.pulled(frozenset(channels.pulls()), answer)
+    broker.passage.delivery.flush()
+
+
+def test_a_subscription_begins_where_the_data_cluster_says() -> None:
+    broker = Pretended()
+    session, line = subscribed(broker, "ann", start=3, last=3)
+    assert line.last() == Subscribed(1, (FIRE,), ((FIRE, SOURCE, 7, 3),))
+    assert broker.outside.attached and not broker.outside.joins
+    broker.hub.channels.notified([7, 99])
+    assert broker.hub.channels.pulls() == (Pull(7, 3),)
+    pull(broker, pulled(7, 3, 4, 5, last=5))
+    assert line.positions() == [(SOURCE, 7, 4), (SOURCE, 7, 5)]
+    assert line.messages()[0].at == 5.0
+    assert broker.hub.channels.pulls() == ()
+    assert session.sent == 2
+
+
+def test_one_pull_serves_all_sessions_and_who_begins_earlier_catches_up_alone() -> None:
+    broker = Pretended()
+    _, early = subscribed(broker, "ann", start=5, last=5)
+    _, late = subscribed(broker, "bob", start=2, last=5)
+    channels = broker.hub.channels
+    assert channels.is_behind()
+    assert channels.pulls() == (Pull(7, 2),)
+    pull(broker, pulled(7, 2, 3, 4, last=5))
+    assert channels.pulls() == (Pull(7, 4),)
+    channels.notified([7])
+    assert set(channels.pulls()) == {Pull(7, 4), Pull(7, 5)}
+    pull(
+        broker,
+        PullAnswer(
+            (*pulled(7, 4, 5, 6, last=6).pulled, *pulled(7, 5, 6, last=6).pulled)
+        ),
+    )
+    assert not channels.is_behind()
+    assert [seq for _, _, seq in early.positions()] == [6]
+    assert [seq for _, _, seq in late.positions()] == [3, 4, 5, 6]
+
+
+def test_who_is_to_begin_later_than_the_broker_is_gets_nothing_before_that() -> None:
+    broker = Pretended()
+    subscribed(broker, "ann", start=1, last=1)
+    _, line = subscribed(broker, "bob", start=3, last=3)
+    assert broker.hub.channels.pulls() == (Pull(7, 1),)
+    pull(broker, pulled(7, 1, 2, 3, 4, last=4))
+    assert broker.hub.channels.pulls() == (Pull(7, 3),)
+    pull(broker, pulled(7, 3, 4, last=4))
+    assert [seq for _, _, seq in line.positions()] == [4]
+
+
+def test_what_a_client_acknowledges_is_kept_until_the_data_cluster_knows_it() -> None:
+    broker = Pretended()
+    session, _ = subscribed(broker, "ann", start=0, last=0)
+    broker.hub.channels.notified([7])
+    pull(broker, pulled(7, 0, 1, 2, 3, last=3))
+    channels = broker.hub.channels
+    broker.hub.handle(session, Ack(2, ((FIRE, SOURCE, 7, 2),)), 0.0)
+    assert channels.seen() == (Seen("ann", 7, 2),)
+    before = channels.seen()
+    broker.hub.handle(session, Ack(3, ((FIRE, SOURCE, 7, 99),)), 0.0)
+    channels.told(seen=before)
+    assert channels.seen() == (Seen("ann", 7, 3),), "no further than there are any"
+    channels.told(seen=channels.seen())
+    assert channels.seen() == ()
+    broker.hub.handle(session, Ack(3, ((FIRE, SOURCE, 6, 1),)), 0.0)
+    assert channels.seen() == (), "that is of another subscription"
+
+
+def test_leaving_a_channel_and_going_offline_are_told_apart() -> None:
+    for frame, ended, offline in (
+        (Unsubscribe(2, (FIRE,)), (Ended("ann", FIRE),), ()),
+        (Unsubscribe(2, (FIRE,), True), (), (Ended("ann", FIRE),)),
+        (None, (), (Ended("ann", FIRE),)),
+    ):
+        broker = Pretended()
+        session, _ = subscribed(broker, "ann", start=0, last=0)
+        if frame is None:
+            broker.hub.close(session)
+        else:
+            broker.hub.handle(session, frame, 0.0)
+        channels = broker.hub.channels
+        assert (channels.ended(), channels.offline()) == (ended, offline)
+        channels.notified([7])
+        assert channels.pulls(all_of_them=True) == (), "nobody has it any more"
+        channels.told(ended=ended, offline=offline)
+        assert (channels.ended(), channels.offline()) == ((), ())
+
+
+def test_a_client_that_connects_again_at_once_is_not_offline() -> None:
+    broker = Pretended()
+    before, _ = subscribed(broker, "ann", start=0, last=0)
+    after, line = broker.session("ann")
+    broker.hub.handle(after, Subscribe(2, (FIRE,)), 0.0)
+    broker.hub.close(before)
+    channels = broker.hub.channels
+    assert channels.offline() == ()
+    given = Given("ann", FIRE, 7, 0, 0)
+    channels.given(channels.wanted(9), SubscribeAnswer((given,)))
+    assert line.last() == Subscribed(2, (FIRE,), ((FIRE, SOURCE, 7, 0),))
+    assert channels.serving() == (Seen("ann", 7, 0),)
+
+
+def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
+    broker = Pretended()
+    session, line = broker.session("ann")
+    broker.hub.handle(session, Subscribe(1, (FIRE,)), 0.0)
+    channels = broker.hub.channels
+    wanted = channels.wanted(9)
+    broker.hub.close(session)
+    channels.told(offline=channels.offline())
+    channels.given(wanted, SubscribeAnswer((Given("ann", FIRE, 7, 0, 0),)))
+    assert channels.offline() == (Ended("ann", FIRE),)
+    assert line.frames == []
+
+
+def test_refused_topics_are_a_problem_and_the_others_are_served() -> None:
+    broker = Pretended()
+    session, line = broker.session("ann")
+    broker.hub.handle(session, Subscribe(4, (FIRE, FLOOD)), 0.0)
+    channels = broker.hub.channels
+    answer = SubscribeAnswer(
+        (Given("ann", FLOOD, 8, 0, 0),), (Refused("ann", FIRE, "no such thing"),)
+    )
+    channels.given(channels.wanted(9), answer)
+    assert line.frames == [
+        Problem("unknown_topic", "no such thing", 4, (FIRE,)),
+        Subscribed(4, (FLOOD,), ((FLOOD, SOURCE, 8, 0),)),
+    ]
+
+
+def test_channels_and_other_topics_are_asked_for_in_frames_of_their_own() -> None:
+    broker = Pretended()
+    session, line = broker.session("ann")
+    broker.hub.handle(session, Subscribe(4, (FIRE, "news")), 0.0)
+    problem = line.last()
+    assert isinstance(problem, Problem)
+    assert (problem.code, problem.id) == ("mixed_topics", 4)
+    assert not broker.hub.channels.is_waiting() and not broker.hub.wanted()
+
+
+def test_the_sessions_of_a_dropped_channel_are_told() -> None:
+    broker = Pretended()
+    session, line = subscribed(broker, "ann", start=0, last=0)
+    pull(broker, PullAnswer((), (7,)))
+    problem = line.last()
+    assert isinstance(problem, Problem) and problem.topics == (FIRE,)
+    assert FIRE not in session.topics
+    assert broker.hub.channels.pulls(all_of_them=True) == ()
+
+
+def test_only_the_data_cluster_sends_results_and_records_go_to_it() -> None:
+    broker = Pretended()
+    session, line = broker.session("ann")
+    record = msgspec.Raw(b'{"user": "ann"}')
+    broker.hub.handle(session, Publish("dataset/places", 1, 1, record), 0.0)
+    assert broker.outside.fed == [("dataset/places", b'{"user": "ann"}')]
+    assert line.frames == [] and session.published == 1
+    broker.hub.handle(session, Publish(FIRE, 1, 1, record), 0.0)
+    problem = line.last()
+    assert isinstance(problem, Problem) and problem.code == "unknown_topic"
+    assert broker.outside.looked_up == []

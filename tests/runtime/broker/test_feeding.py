@@ -1,0 +1,82 @@
+"""Records on their way through a broker to a dataset."""
+
+import asyncio
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pytest
+
+from brokerwise.runtime.broker import feeding
+from brokerwise.runtime.broker.feeding import Feeds
+from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+
+
+class Cluster:
+    """A data cluster that does as it is told, once for each request."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.taken: dict[str, tuple[str, list[bytes]]] = {}
+        self.requests: list[str] = []
+
+    async def send(self, path: str, body: bytes) -> None:
+        parts = urlsplit(path)
+        (batch,) = parse_qs(parts.query)["batch"]
+        self.requests.append(batch)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.taken[batch] = (parts.path, body.splitlines())
+
+
+def fed(cluster: Cluster, records: list[tuple[str, bytes]]) -> Feeds:
+    async def run() -> Feeds:
+        feeds = Feeds(cluster.send, lambda: "b 0")
+        for topic, data in records:
+            assert feeds.add(topic, msgspec.Raw(data)) == ""
+        running = asyncio.create_task(feeds.run())
+        async with asyncio.timeout(10):
+            while feeds.sent + feeds.dropped < len(records):
+                await asyncio.sleep(0.005)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return feeds
+
+    return asyncio.run(run())
+
+
+def test_records_go_together_one_a_line_by_dataset() -> None:
+    cluster = Cluster()
+    records = [
+        ("dataset/a", b'{"x":1}'),
+        ("dataset/b", b'{"x":2}'),
+        ("dataset/a", b'{\n "x": 3\n}'),
+    ]
+    feeds = fed(cluster, records)
+    assert (feeds.sent, feeds.dropped) == (3, 0)
+    assert sorted(cluster.taken.values()) == [
+        ("/feed/a", [b'{"x":1}', b'{"x":3}']),
+        ("/feed/b", [b'{"x":2}']),
+    ]
+
+
+def test_a_batch_is_sent_under_one_name_until_it_is_answered() -> None:
+    unreachable = UnreachableError("http://x", "no answer")
+    cluster = Cluster(unreachable, RefusedError(503, "not now", "http://x"))
+    feeds = fed(cluster, [("dataset/a", b"{}")])
+    assert feeds.sent == 1
+    assert len(cluster.requests) == 3 and len(set(cluster.requests)) == 1
+
+
+def test_what_is_refused_for_good_is_dropped_and_counted() -> None:
+    cluster = Cluster(RefusedError(404, "no such dataset", "http://x"))
+    feeds = fed(cluster, [("dataset/nope", b"{}")])
+    assert (feeds.sent, feeds.dropped) == (0, 1)
+
+
+def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "QUEUED_BYTES", 10)
+    feeds = Feeds(Cluster().send, lambda: "b0")
+    record = msgspec.Raw(b"[1,2,3]")
+    assert feeds.add("dataset/a", record) == ""
+    assert "too much waits" in feeds.add("dataset/a", record)
+    assert feeds.dropped == 1

@@ -1,0 +1,17 @@
+"""A place for states that are made and thrown away by the dozen."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def quick_path() -> Iterator[Path]:
+    """A directory, in memory if there is such a place: a process that is killed loses
+    nothing that it wrote, on whatever disk, and a disk takes long to sync."""
+    with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
+        yield Path(name)
