@@ -550,3 +550,55 @@ def test_a_channel_can_wait_for_spark(world: World) -> None:
             await running
 
     asyncio.run(scene())
+
+
+def test_a_segment_that_no_process_survives_is_set_aside(world: World) -> None:
+    world.create()
+    fire = world.subscribe("near", "fire")
+    for kind in ("fire", "bomb", "fire", "fire"):
+        world.report(kind)
+    deaths = 0
+
+    async def die(on: Scheduled, running: Task) -> None:
+        nonlocal deaths
+        await on.pass_time(10)
+        waiting = asyncio.create_task(until(lambda: on.segment() == 4, [running]))
+        await asyncio.wait([running, waiting], return_when="FIRST_COMPLETED")
+        waiting.cancel()
+        if running.done():
+            deaths += 1
+            with pytest.raises(SparkGoneError):
+                await running
+
+    while channels.state_of(world.store.sql, "near").segment < 4:
+        assert deaths < 20
+        play(world, FakeRunner({"bomb": SparkGoneError("Spark has ended")}), die)
+        world.now += 100.0
+    assert types(world, fire) == ["fire"] * 3
+    (aside,) = channels.describe(world.store.sql, "near").set_aside
+    assert aside.segment == 2 and "died in its run, 3 times" in aside.reason
+    assert deaths <= 10
+
+
+def test_a_process_that_is_killed_in_a_run_once_or_twice_sets_nothing_aside(
+    world: World,
+) -> None:
+    world.create()
+    fire = world.subscribe("near", "fire")
+    world.report("fire")
+
+    async def die(on: Scheduled, running: Task) -> None:
+        await on.pass_time(10)
+        with pytest.raises(SparkGoneError):
+            await running
+
+    async def live(on: Scheduled, running: Task) -> None:
+        await on.pass_time(10)
+        await until(lambda: on.runs() == 1, [running])
+
+    for _ in range(2):
+        play(world, FakeRunner({"fire": SparkGoneError("Spark has ended")}), die)
+    play(world, FakeRunner(), live)
+    assert types(world, fire) == ["fire"]
+    assert channels.describe(world.store.sql, "near").set_aside == ()
+    assert world.store.sql.execute("SELECT * FROM attempts").fetchall() == []

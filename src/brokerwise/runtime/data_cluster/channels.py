@@ -131,7 +131,7 @@ def drop_channel(sql: Sql, name: str) -> tuple[str, ...]:
     files = sql.execute(
         "SELECT file FROM runs WHERE channel = ? AND file != ''", (name,)
     ).fetchall()
-    for table in ("results", "runs", "set_aside", "channel_datasets"):
+    for table in ("results", "runs", "set_aside", "attempts", "channel_datasets"):
         sql.execute(f"DELETE FROM {table} WHERE channel = ?", (name,))
     sql.execute(
         "DELETE FROM frontends WHERE subscription IN "

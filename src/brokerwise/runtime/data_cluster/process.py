@@ -4,9 +4,11 @@ when it is told to, when whoever started it has gone, or when Spark has."""
 import asyncio
 import hashlib
 import logging
+import os
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -14,7 +16,7 @@ import uvloop
 from pyspark.sql import SparkSession
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.pipeline.session import start_session
+from brokerwise.pipeline.session import LOCAL_MASTER, start_session
 from brokerwise.runtime.channel_names import SOURCE
 from brokerwise.runtime.data_cluster.api import make_app
 from brokerwise.runtime.data_cluster.cluster import DataCluster
@@ -33,11 +35,24 @@ from brokerwise.runtime.tls import client_tls, server_tls
 from brokerwise.runtime.tokens import Role
 from brokerwise.runtime.wire.requests import ask
 
+STOP_SECONDS = 5.0  # that Spark may take to stop
+_STARTER = "spark start"  # the thread
+_sessions: list[SparkSession] = []  # the one of this process, once it is up
+
 _log = logging.getLogger(__name__)
 
 
 def main() -> int:
     """The exit code: 0 after a stop in good order, 3 after a failure."""
+    code = _main()
+    if _is_starting() or not _stops_in_time():
+        # Nobody can wait for it. Its standard input ends with us, and it with that.
+        logging.shutdown()
+        os._exit(code)
+    return code
+
+
+def _main() -> int:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s"
     )
@@ -62,6 +77,24 @@ def main() -> int:
     return 0
 
 
+def _stops_in_time() -> bool:
+    thread = threading.Thread(target=_stop_spark, daemon=True)
+    thread.start()
+    thread.join(STOP_SECONDS)
+    return not thread.is_alive()
+
+
+def _stop_spark() -> None:
+    """Also what PySpark runs beside it, which would complain about its end."""
+    with suppress(Exception):  # it has gone by itself
+        for session in _sessions:
+            session.stop()
+
+
+def _is_starting() -> bool:
+    return any(thread.name == _STARTER for thread in threading.enumerate())
+
+
 async def run(launch: Launch, store: Store) -> None:
     """Serve until it is time to stop. Cancelling it loses nothing that was answered.
 
@@ -74,7 +107,7 @@ async def run(launch: Launch, store: Store) -> None:
     token = launch.signing().token(Role.BROKER, SOURCE)
     spark = start_spark(launch.master, launch.conf)
     async with Notifier(ask, token, client_tls(url, launch.authority)) as notifier:
-        fleet, master = fleet_of(launch.keys), launch.master
+        fleet, master = fleet_of(launch.keys), launch.master or LOCAL_MASTER
         cluster = DataCluster(store, fleet, notifier, spark, master=master)
         serving = server(
             make_app(cluster, launch.signing()),
@@ -123,6 +156,7 @@ def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSes
         session, error = None, None
         try:
             session = _session(master, conf)
+            _sessions.append(session)
         except Exception as cause:  # whoever waits for the session gets it
             error = cause
         try:
@@ -130,7 +164,7 @@ def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSes
         except RuntimeError:  # the loop has ended before
             return
 
-    threading.Thread(target=start, name="spark start", daemon=True).start()
+    threading.Thread(target=start, name=_STARTER, daemon=True).start()
     return started
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from brokerwise.runtime.data_cluster import attempts
 from brokerwise.runtime.data_cluster.channels import ChannelState
 from brokerwise.runtime.data_cluster.result_files import Written, remove_files
 from brokerwise.runtime.data_cluster.store import Store
@@ -142,6 +143,8 @@ def _move(
             before.run,
         ),
     )
+    if moved.rowcount == 1:
+        attempts.end(sql, before.channel.name)
     return moved.rowcount == 1
 
 

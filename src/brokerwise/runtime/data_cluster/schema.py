@@ -96,6 +96,12 @@ CREATE TABLE set_aside (          -- segments that a channel cannot process
     at REAL NOT NULL,
     PRIMARY KEY (channel, segment)
 ) WITHOUT ROWID;
+CREATE TABLE attempts (           -- runs under way
+    channel TEXT PRIMARY KEY,
+    first INTEGER NOT NULL,       -- the first of their segments
+    taken INTEGER NOT NULL,       -- how many segments
+    deaths INTEGER NOT NULL       -- that the process has died of it, in a row
+) WITHOUT ROWID;
 CREATE TABLE subscriptions (      -- backend: one for each channel and parameters
     id INTEGER PRIMARY KEY,
     channel TEXT NOT NULL,

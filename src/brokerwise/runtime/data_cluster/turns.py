@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from brokerwise.runtime.data_cluster import results
+from brokerwise.runtime.data_cluster import attempts, results
 from brokerwise.runtime.data_cluster.beats import Key
 from brokerwise.runtime.data_cluster.covering import Pace, Verdict
 from brokerwise.runtime.data_cluster.failing import (
@@ -55,17 +55,26 @@ class Turns:
         self._notify, self._wall = notify, wall
         self._paces: dict[Key, Pace] = {}
         self._troubles: dict[Key, Backoff] = {}
+        with store.change() as sql:
+            self._died = attempts.died(sql)
 
     async def take(
         self, key: Key, query: "CheckedQuery", runner: Running, threads: Executor
     ) -> float | None:
         """When the channel wants its next turn; None if it is done until its next
         beat. Raises SparkGoneError. Cancelling it leaves the run committed or not."""
+        before = self._died.pop(key[0], None)
+        if before is not None:
+            self._paces[key] = before.pace()
         pace = self._paces.get(key, Pace())
         prepared = self._preparing.prepare(key[0], query, pace, self._wall())
         if isinstance(prepared, Nothing):
             self._move_on(key, prepared)
             return None
+        if before is not None and before.is_poison():
+            return self._give_up(key, prepared, before)
+        with self._store.change() as sql:
+            attempts.begin(sql, key[0], prepared.taken[0], len(prepared.taken))
         loop = asyncio.get_running_loop()
         try:
             written = await loop.run_in_executor(
@@ -76,8 +85,22 @@ class Turns:
         except SparkTroubleError as cause:
             return self._troubled(key, pace, prepared, cause)
         except CancelledRunError:
+            self._survived(key)
             return self._wall()
         return self._commit(key, pace, prepared, written)
+
+    def _give_up(self, key: Key, prepared: Prepared, before: attempts.Attempt) -> float:
+        """On a segment that the process did not survive, again and again."""
+        at, segment = self._wall(), prepared.taken[0]
+        reason = f"the process died in its run, {before.deaths} times in a row"
+        _log.error("channel %s: segment %d is set aside: %s", key[0], segment, reason)
+        results.set_aside(self._store, prepared.run.before, segment, reason, at)
+        self._paces[key] = Pace(1, careful=True)
+        return at
+
+    def _survived(self, key: Key) -> None:
+        with self._store.change() as sql:
+            attempts.end(sql, key[0])
 
     def forget(self, key: Key) -> None:
         self._paces.pop(key, None)
@@ -116,6 +139,7 @@ class Turns:
     def _failed(
         self, key: Key, pace: Pace, prepared: Prepared, cause: RunError
     ) -> float:
+        self._survived(key)
         taken, at = prepared.taken, self._wall()
         self._paces[key], verdict = pace.failed(len(taken))
         _log.warning(
@@ -135,6 +159,7 @@ class Turns:
     def _troubled(
         self, key: Key, pace: Pace, prepared: Prepared, cause: SparkTroubleError
     ) -> float:
+        self._survived(key)
         new = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         backoff = self._troubles.setdefault(key, new)
         if isinstance(cause, ExecutorLostError) and backoff.attempts + 1 >= LOSSES:
