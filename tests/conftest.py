@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from tests.standalone import Standalone, standalone
 
 from brokerwise.pipeline.session import start_session
 
@@ -16,7 +17,17 @@ settings.register_profile(
 )
 settings.load_profile("brokerwise")
 
+# One session for hundreds of tests has more compiled code than a short job, for which
+# the default of a quick JVM (48 MB) is made: it would compile the same again and again.
+_MANY_JOBS = {
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+    ),
+    "spark.sql.shuffle.partitions": "2",
+}
 
+
+@pytest.hookimpl(tryfirst=True)  # xdist looks at the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of processes that share the tests, one has all that need the Spark session."""
     for item in items:
@@ -27,6 +38,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local session for the whole run, started by the first test that asks."""
-    session = start_session("local[2]")
+    session = start_session("local[2]", _MANY_JOBS)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    with standalone(tmp_path_factory.mktemp("workers")) as started:
+        yield started
+
+
+@pytest.fixture
+def cluster(shared_cluster: Standalone) -> Standalone:
+    """A standalone cluster with all its workers; the test may kill some of them."""
+    shared_cluster.complete()
+    return shared_cluster

@@ -267,15 +267,15 @@ def test_a_plan_in_several_files_and_blocks_is_audited(
     )
     plan = filled(workload, brokers=2, capacity=10**6)
     folder = saved(plan, workload, tmp_path)
-    parts = Forgery.of(folder).header["files"]["placement"]
+    header = json.loads((folder / "plan.json").read_text())
+    parts = header["files"]["placement"]
     assert len(parts) == 3
     for audit in both:
         result = audit(folder)
         assert result.violations == ()
         assert (result.pairs, result.subscribers) == (plan.selected.pairs, count)
 
-    forgery = Forgery.of(folder)
-    swapped = {**forgery.header, "files": {"placement": parts[::-1]}}
+    swapped = {**header, "files": {"placement": parts[::-1]}}
     (folder / "plan.json").write_text(json.dumps(swapped))
     results = [audit(folder) for audit in both]
     assert results[0] == results[1]
@@ -283,7 +283,7 @@ def test_a_plan_in_several_files_and_blocks_is_audited(
         "digest": 1,
         "subscribers": 2,
     }
-    (folder / "plan.json").write_text(json.dumps(forgery.header))
+    (folder / "plan.json").write_text(json.dumps(header))
 
     second = folder / "placement/part-00001.parquet"
     rewrite(second, lambda table: table.slice(1))

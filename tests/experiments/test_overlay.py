@@ -85,14 +85,15 @@ def test_more_samples_take_up_those_that_are_there(tmp_path: Path) -> None:
     "other",
     [
         {"seed": 1},
-        {"cells": [Cell(REGIMES[0], 300, (1.0, 2.0), samples=3, local=2)]},
-        {"cells": [Cell(REGIMES[0], 300, (1.0, 10.0), samples=3, local=1)]},
+        {"cells": [Cell(REGIMES[0], 200, (1.0, 2.0), samples=1, local=1)]},
+        {"cells": [Cell(REGIMES[0], 200, (1.0, 10.0), samples=1, local=0)]},
     ],
 )
 def test_other_settings_are_computed_again(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
-    common: dict[str, Any] = {"cells": CELLS[:1], "timing": None}
+    few = Cell(REGIMES[0], 200, (1.0, 10.0), samples=1, local=1)
+    common: dict[str, Any] = {"cells": [few], "timing": None}
     run(tmp_path, **common)
     assert run(tmp_path, **{**common, **other})["parts_computed"] == 1
 

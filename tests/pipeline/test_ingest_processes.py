@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 from tests.processes import BROKERWISE, Process, wait_until
+from tests.standalone import SETTINGS, Standalone
 
 from brokerwise.pipeline.ingest.job import Ingested, ingest
 from brokerwise.pipeline.ingest.options import IngestOptions
@@ -16,7 +18,8 @@ from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import read_workload
 
-PAIRS = 600_000
+PAIRS = 300_000
+ON_ONE_SESSION = str(Path(__file__).with_name("on_one_session.py"))
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +39,14 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def ingestion(trace: Path, out: Path, *more: str) -> list[str]:
+    pairs, rates = str(trace / "pairs"), str(trace / "rates.csv")
+    wanted = ("--pairs", pairs, "--rates", rates, "--out", str(out), "--json")
+    return ["ingest", *wanted, *more]
+
+
 def command(trace: Path, out: Path, *more: str) -> list[str]:
-    return [
-        *BROKERWISE,
-        "ingest",
-        "--pairs",
-        str(trace / "pairs"),
-        "--rates",
-        str(trace / "rates.csv"),
-        "--out",
-        str(out),
-        "--json",
-        *more,
-    ]
+    return [*BROKERWISE, *ingestion(trace, out, *more)]
 
 
 def run(spark: SparkSession, options: IngestOptions, out: Path) -> Ingested:
@@ -89,31 +87,31 @@ def test_a_run_killed_half_way_leaves_the_old_workload_intact(
         before.header.digest
     )
     again = local_digest(spark, trace, out)
-    assert read_workload(Place(str(out)), verify=True).pairs > 500_000
+    assert read_workload(Place(str(out)), verify=True).pairs > 250_000
     assert again != before.header.digest
     assert sorted(p.name for p in tmp_path.iterdir()) == ["p.csv", "r.csv", "w"]
 
 
 def test_a_cluster_gives_what_local_mode_gives_also_when_a_worker_dies(
-    spark: SparkSession,
-    cluster: tuple[str, list[Process]],
-    trace: Path,
-    tmp_path: Path,
+    spark: SparkSession, cluster: Standalone, trace: Path, tmp_path: Path
 ) -> None:
-    url, workers = cluster
     digest = local_digest(spark, trace, tmp_path / "local")
-    settings = ("spark.executor.memory=512m", "spark.driver.host=127.0.0.1")
-    options = ["--master", url, *(f"--conf={s}" for s in settings)]
-    with Process(command(trace, tmp_path / "whole", *options)) as whole:
-        assert whole.wait() == 0, whole.lines
-    assert json.loads(whole.lines[-1])["digest"] == digest
-    with Process(command(trace, tmp_path / "half", *options)) as half:
-        half.line_with("topics")
-        workers[0].kill_group()
-        assert half.wait() == 0, half.lines
-    assert json.loads(half.lines[-1])["digest"] == digest
-    assert not workers[0].alive()
+    commands = [ingestion(trace, tmp_path / name) for name in ("whole", "half")]
+    given = [cluster.url, *map(json.dumps, [SETTINGS, *commands])]
+    with Process([sys.executable, ON_ONE_SESSION, *given]) as running:
+        wait_until(lambda: said(running, "topics") == 2 or not running.alive(), 240)
+        cluster.workers[0].kill_group()
+        assert said(running, "{") == 1, running.lines  # the second is under way
+        assert running.wait() == 0, running.lines
+    results = [json.loads(line) for line in running.lines if line.startswith("{")]
+    assert [result["digest"] for result in results] == [digest, digest]
+    assert not cluster.workers[0].alive()
     assert os.path.isdir(tmp_path / "half" / "interests")
+
+
+def said(process: Process, beginning: str) -> int:
+    """How many lines of its output begin so."""
+    return sum(line.startswith(beginning) for line in process.lines)
 
 
 def test_interrupted_while_spark_starts_it_leaves_nothing_running(

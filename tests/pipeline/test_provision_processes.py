@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.processes import BROKERWISE, Process, wait_until
+from tests.standalone import Standalone, options
 
 from brokerwise.auditing.memory import audit_directory
 from brokerwise.model.workload import Workload
@@ -16,9 +17,9 @@ from brokerwise.storage.workload import write_workload
 
 @pytest.fixture(scope="module")
 def workload(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """400,000 subscribers in seven parts."""
+    """200,000 subscribers in four parts."""
     rng = np.random.default_rng(5)
-    people, topics = 400_000, 3_000
+    people, topics = 200_000, 3_000
     owner = np.repeat(np.arange(people), 3)
     wanted = np.minimum((rng.pareto(0.7, len(owner)) * 5).astype(int), topics - 1)
     made = Workload.from_pairs(
@@ -30,7 +31,7 @@ def workload(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "PAIRS_PER_PART", 100_000)
         header = write_workload(made, Place(str(folder)))
-    assert len(header.files["interests"]) == 7
+    assert len(header.files["interests"]) == 4
     return folder
 
 
@@ -48,17 +49,15 @@ def digest_of(process: Process) -> str:
 
 
 def test_a_cluster_gives_the_plan_of_one_process(
-    cluster: tuple[str, list[Process]], workload: Path, tmp_path: Path
+    cluster: Standalone, workload: Path, tmp_path: Path
 ) -> None:
-    url, _ = cluster
-    settings = ("spark.executor.memory=512m", "spark.driver.host=127.0.0.1")
-    options = ["--master", url, *(f"--conf={s}" for s in settings)]
-    with Process(command(workload, tmp_path / "cluster", *options)) as wide:
+    there = options(cluster.url)
+    with Process(command(workload, tmp_path / "cluster", *there)) as wide:
         digest = digest_of(wide)
     with Process(command(workload, tmp_path / "alone")) as alone:
         assert digest_of(alone) == digest
     assert audit_directory(Place(str(tmp_path / "cluster"))).ok
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["alone", "cluster", "workers"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["alone", "cluster"]
 
 
 @pytest.mark.long
