@@ -1,8 +1,6 @@
 """The coordinator's state: one SQLite file that only it writes."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,8 +11,8 @@ from brokerwise.runtime.seed import Seed
 from brokerwise.runtime.service.state_file import (
     Sql,
     StateError,
+    StateFile,
     connect,
-    open_state,
     sync,
     take,
     transaction,
@@ -39,34 +37,13 @@ def seed_store(path: Path, seed: Seed) -> None:
         os.replace(new, path)
 
 
-class Store:
-    """An open state file. Leaving the context closes it."""
+class Store(StateFile):
+    """The state of a coordinator, which has been seeded."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
             raise StateError(f"there is no coordinator state at {path}")
-        self._lock = take(path)
-        try:
-            self.sql = open_state(path, SCHEMA_VERSION, synchronous="NORMAL")
-        except BaseException:
-            self._lock.close()
-            raise
-
-    def __enter__(self) -> "Store":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.sql.close()
-        self._lock.close()
-
-    @contextmanager
-    def change(self) -> Iterator[Sql]:
-        """One transaction: all of it is stored at the end, or none on an error."""
-        with transaction(self.sql):
-            yield self.sql
+        super().__init__(path, SCHEMA_VERSION, synchronous="NORMAL")
 
 
 def new_state(seed: Seed, path: str = ":memory:") -> Sql:

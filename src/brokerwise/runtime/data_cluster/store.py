@@ -1,17 +1,14 @@
 """The data cluster's state: one SQLite file, and the files that it names."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from brokerwise.runtime.data_cluster.schema import SCHEMA, SCHEMA_VERSION
 from brokerwise.runtime.service.state_file import (
     Sql,
+    StateFile,
     connect,
-    open_state,
     sync,
-    take,
     transaction,
 )
 
@@ -20,39 +17,16 @@ SEGMENTS = "segments"
 RESULTS = "results"
 
 
-class Store:
-    """An open state, in a directory that is made if there is none. Only the thread
-    that opened it uses `sql`. Leaving the context closes it."""
+class Store(StateFile):
+    """The state of a data cluster, in a directory that is made if there is none. Only
+    the thread that opened it uses `sql`."""
 
     def __init__(self, directory: Path) -> None:
         for name in (SEGMENTS, RESULTS):
             (directory / name).mkdir(parents=True, exist_ok=True)
         self.directory = directory
         path = directory / STATE_FILE
-        self._lock = take(path)
-        try:
-            if not path.exists():
-                _make(path)
-            self.sql = open_state(path, SCHEMA_VERSION, synchronous="FULL")
-        except BaseException:
-            self._lock.close()
-            raise
-
-    def __enter__(self) -> "Store":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.sql.close()
-        self._lock.close()
-
-    @contextmanager
-    def change(self) -> Iterator[Sql]:
-        """One transaction: all of it is stored at the end, or none on an error."""
-        with transaction(self.sql):
-            yield self.sql
+        super().__init__(path, SCHEMA_VERSION, synchronous="FULL", make=_make)
 
     def segment_path(self, file: str) -> Path:
         return self.directory / SEGMENTS / file

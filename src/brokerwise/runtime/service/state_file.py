@@ -7,10 +7,10 @@ after it, wherever the process is killed.
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from brokerwise.model.errors import BrokerwiseError
 
@@ -68,6 +68,46 @@ def take(path: Path) -> IO[bytes]:
         file.close()
         raise StateError(f"another process is using {path}") from None
     return file
+
+
+class StateFile:
+    """An open state file. Leaving the context closes it.
+
+    `make` makes one where there is none; nobody else uses the place meanwhile.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        version: int,
+        *,
+        synchronous: str,
+        make: Callable[[Path], None] | None = None,
+    ) -> None:
+        self._lock = take(path)
+        try:
+            if make is not None and not path.exists():
+                make(path)
+            self.sql = open_state(path, version, synchronous=synchronous)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.sql.close()
+        self._lock.close()
+
+    @contextmanager
+    def change(self) -> Iterator[Sql]:
+        """One transaction: all of it is stored at the end, or none on an error."""
+        with transaction(self.sql):
+            yield self.sql
 
 
 def count_up(sql: Sql, counter: str) -> int:
