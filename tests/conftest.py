@@ -29,9 +29,9 @@ _MANY_JOBS = {
 
 @pytest.hookimpl(tryfirst=True)  # xdist looks at the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of processes that share the tests, one has all that need the Spark session."""
+    """Of processes that share the tests, one has all that need Spark."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if {"spark", "shared_cluster"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 

@@ -3,8 +3,9 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -21,7 +22,9 @@ from benchmarks.channel_cases import (
 from pyspark.sql import SparkSession
 
 from benchmarks import channels
+from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery
 from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.views import Work
 
 TYPES, CELLS, SIZES = 2, 3, (2, 18)
 
@@ -100,6 +103,37 @@ def test_each_size_has_its_line(
         assert line["ratio_to_one_by_one"] == pytest.approx(
             line["seconds"] / line["seconds_one_by_one"], rel=1e-2
         )
+
+
+def test_runs_find_new_files_and_the_subscriptions_that_they_should(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a run would find its views as it left them, and be timed too short; or
+    find others there, and be timed too long."""
+    seen: dict[str, list[Work]] = defaultdict(list)
+
+    class Recorder:
+        def __init__(self, spark: object) -> None: ...
+
+        def run(self, work: Work) -> pa.Table:
+            seen[work.channel.name].append(work)
+            return pa.table({"subscription": pa.array([], pa.int64()), "data": []})
+
+    query = CheckedQuery(("reports",), (), "")
+    monkeypatch.setattr(channels, "Runner", Recorder)
+    monkeypatch.setattr(channels, "check_query", lambda *_: query)
+    case = city_cases((18,), TYPES, CELLS)[1]
+    with Store(tmp_path) as store:
+        bench = channels.Bench(cast(SparkSession, None), store, city(50, TYPES, CELLS))
+        channels.measure(bench, case, repeats=3)
+    alone = {f"plain_{number}" for number in range(1, channels.ONE_BY_ONE + 1)}
+    assert set(seen) == {"plain", "plain_changed", *alone}
+    for name, runs in seen.items():
+        assert len(runs) >= 4
+        for before, after in pairwise(runs):
+            assert not set(before.new["reports"]) & set(after.new["reports"])
+            same = before.subscribed.mark == after.subscribed.mark
+            assert same == (name != "plain_changed")
 
 
 def test_a_difference_ends_the_program() -> None:
