@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from tests.runtime.coordinator.fakes import KEYS, OPERATOR, Caller, run, until
 from tests.runtime.data_cluster.clusters import FIRES, HERE, NEAR, Broker, broker_of
 
@@ -109,6 +110,7 @@ def test_what_spark_says_when_it_cannot_start_is_said(tmp_path: Path) -> None:
         assert "Traceback" not in log
 
 
+@pytest.mark.long  # the emergency city kills one, too
 def test_killed_and_started_again_it_repeats_nothing_and_loses_nothing(
     tmp_path: Path,
 ) -> None:
