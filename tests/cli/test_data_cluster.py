@@ -97,9 +97,7 @@ def standard_input(content: bytes, monkeypatch: pytest.MonkeyPatch) -> io.TextIO
     return file
 
 
-def test_datasets_are_made_listed_shown_and_dropped(
-    datasets: None, capsys: Captured
-) -> None:
+def datasets_are_made_listed_shown_and_dropped(capsys: Captured) -> None:
     keyed = "places --kind keyed --key user --column user:string --column x:double"
     text = said(["dataset", "create", *keyed.split()], capsys)
     assert text.splitlines() == [
@@ -119,9 +117,7 @@ def test_datasets_are_made_listed_shown_and_dropped(
     assert "Datasets: reports, shelters" in missing
 
 
-def test_a_file_is_fed_once_and_what_does_not_fit_is_told_by_line(
-    datasets: None, capsys: Captured
-) -> None:
+def a_file_is_fed_once_and_what_does_not_fit_is_told_by_line(capsys: Captured) -> None:
     make = "dataset create fed --kind append --column n:long"
     assert run(make.split()) == 0
     lines = [b'{"n": %d}' % number for number in range(1_000)]
@@ -145,9 +141,7 @@ def test_a_file_is_fed_once_and_what_does_not_fit_is_told_by_line(
     assert unknown.startswith("error: there is no dataset 'fed'\nDatasets: ")
 
 
-def test_sql_that_is_not_allowed_is_pointed_at(
-    datasets: None, capsys: Captured
-) -> None:
+def sql_that_is_not_allowed_is_pointed_at(capsys: Captured) -> None:
     line = 'WHERE r.kind = reflect("a", "b")'
     Path("bad.sql").write_text(f"SELECT r.id\nFROM reports r\n{line}\n")
     words = data_page.command("channel", "create", "bad")
@@ -156,8 +150,8 @@ def test_sql_that_is_not_allowed_is_pointed_at(
     assert said(["channel", "list"], capsys).count("bad") == 0
 
 
-def test_a_channel_is_subscribed_to_from_first_record_to_what_was_missed(
-    near: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+def a_channel_is_subscribed_to_from_first_record_to_what_was_missed(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = said(["channel", "show", "near"], capsys)
     assert "near: asked every 1 s, of reports and shelters;" in shown
@@ -195,12 +189,9 @@ def test_a_channel_is_subscribed_to_from_first_record_to_what_was_missed(
     assert [(c["name"], c["subscriptions"]) for c in listed] == [("near", 1)]
 
 
-def test_data_is_there_again_when_the_fleet_is_and_no_process_stays(
-    near: None, place: Path, capsys: Captured
+def data_is_there_again_when_the_fleet_is_and_no_process_stays(
+    capsys: Captured,
 ) -> None:
-    if not Path("missed.ndjson").exists():
-        Path("missed.ndjson").write_bytes(reports(4, 5))
-        assert run(["feed", "reports", "missed.ndjson"]) == 0
     line = said(["status"], capsys).splitlines()[-1]
     assert line.startswith(f"data cluster {read_fleet(Path('out/fleet')).data_cluster}")
     data = answer(["status"], capsys)["data_cluster"]
@@ -220,6 +211,18 @@ def test_data_is_there_again_when_the_fleet_is_and_no_process_stays(
     assert (again["records"], again["repeated"]) == (2, 2)
     dropped = said(["channel", "drop", "near"], capsys)
     assert dropped == "Channel near is gone, with 1 subscription of users.\n"
+
+
+@pytest.mark.usefixtures("near")
+def test_data_from_the_first_dataset_to_the_next_fleet(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other, on one fleet: its Spark takes longer than all of it."""
+    datasets_are_made_listed_shown_and_dropped(capsys)
+    a_file_is_fed_once_and_what_does_not_fit_is_told_by_line(capsys)
+    sql_that_is_not_allowed_is_pointed_at(capsys)
+    a_channel_is_subscribed_to_from_first_record_to_what_was_missed(capsys, monkeypatch)
+    data_is_there_again_when_the_fleet_is_and_no_process_stays(capsys)
 
 
 def _listener(port: int) -> int:

@@ -1,5 +1,6 @@
-"""A place for states that are made and thrown away by the dozen."""
+"""What the tests of the data cluster share."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,3 +16,9 @@ def quick_path() -> Iterator[Path]:
     nothing that it wrote, on whatever disk, and a disk takes long to sync."""
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         yield Path(name)
+
+
+@pytest.fixture(autouse=True)
+def heard(caplog: pytest.LogCaptureFixture) -> None:
+    """What is logged, also after a test has run the command line, which is silent."""
+    caplog.set_level(logging.INFO, "brokerwise")

@@ -80,6 +80,8 @@ def _double(text: str) -> float:
 
 def _timestamp(text: str) -> str:
     """The same moment is always the same text."""
-    is_number = _MILLISECONDS.fullmatch(text) is not None
-    since = timedelta(microseconds=microseconds(float(text) if is_number else text))
+    value: str | float = text
+    if _MILLISECONDS.fullmatch(text):
+        value = float(text) if "." in text else int(text)
+    since = timedelta(microseconds=microseconds(value))
     return (_EPOCH + since).isoformat().replace("+00:00", "Z")
