@@ -189,7 +189,7 @@ def a_channel_is_subscribed_to_from_first_record_to_what_was_missed(
     assert [(c["name"], c["subscriptions"]) for c in listed] == [("near", 1)]
 
 
-def data_is_there_again_when_the_fleet_is_and_no_process_stays(
+def data_is_there_again_and_no_process_stays(
     capsys: Captured,
 ) -> None:
     line = said(["status"], capsys).splitlines()[-1]
@@ -222,7 +222,7 @@ def test_data_from_the_first_dataset_to_the_next_fleet(
     a_file_is_fed_once_and_what_does_not_fit_is_told_by_line(capsys)
     sql_that_is_not_allowed_is_pointed_at(capsys)
     a_channel_is_subscribed_to_from_first_record_to_what_was_missed(capsys, monkeypatch)
-    data_is_there_again_when_the_fleet_is_and_no_process_stays(capsys)
+    data_is_there_again_and_no_process_stays(capsys)
 
 
 def _listener(port: int) -> int:
