@@ -126,7 +126,7 @@ class World:
                 self.post(("notify", name), partial(self.notify, name, found))
 
     def notify(self, name: str, numbers: list[int]) -> None:
-        self.brokers[name].hub.channels.notified(numbers)
+        self.brokers[name].hub.channels.logs.notified(numbers)
         self.brokers[name].pull()
 
     def last(self, number: int) -> int | None:
@@ -219,7 +219,7 @@ class Broker:
             )
         elif wanted := channels.wanted(2):
             self._subscribe(wanted)
-        elif says_all and (serving := channels.serving()):
+        elif says_all and (serving := channels.logs.serving()):
             news = AcknowledgeRequest(self.name, self.epoch, (), (), serving)
             self._say(lambda: acknowledge(self.world.sql, news, 0.0), lambda _: None)
 
@@ -262,7 +262,7 @@ class Broker:
         self.world.post((self.name, "requests"), arrive)
 
     def pull(self, *, all_of_them: bool = False) -> None:
-        pulls = self.hub.channels.pulls(all_of_them=all_of_them)
+        pulls = self.hub.channels.logs.pulls(all_of_them=all_of_them)
         if self.is_pulling or not (pulls and self.created and self.is_alive()):
             return
         self.is_pulling = True
@@ -281,7 +281,7 @@ class Broker:
         self.is_pulling = False
         if answer is not None and self.is_alive():
             asked: frozenset[Pull] = frozenset(request.pulls)
-            self.hub.channels.pulled(asked, answer)
+            self.hub.channels.logs.pulled(asked, answer)
         self.pull()
 
 

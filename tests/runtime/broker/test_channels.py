@@ -52,7 +52,7 @@ def subscribed(
 
 def pull(broker: Pretended, answer: PullAnswer) -> None:
     channels = broker.hub.channels
-    channels.pulled(frozenset(channels.pulls()), answer)
+    channels.logs.pulled(frozenset(channels.logs.pulls()), answer)
     broker.passage.delivery.flush()
 
 
@@ -61,12 +61,12 @@ def test_a_subscription_begins_where_the_data_cluster_says() -> None:
     session, line = subscribed(broker, "ann", start=3, last=3)
     assert line.last() == Subscribed(1, (FIRE,), ((FIRE, SOURCE, 7, 3),))
     assert broker.outside.attached and not broker.outside.joins
-    broker.hub.channels.notified([7, 99])
-    assert broker.hub.channels.pulls() == (Pull(7, 3),)
+    broker.hub.channels.logs.notified([7, 99])
+    assert broker.hub.channels.logs.pulls() == (Pull(7, 3),)
     pull(broker, pulled(7, 3, 4, 5, last=5))
     assert line.positions() == [(SOURCE, 7, 4), (SOURCE, 7, 5)]
     assert line.messages()[0].at == 5.0
-    assert broker.hub.channels.pulls() == ()
+    assert broker.hub.channels.logs.pulls() == ()
     assert session.sent == 2
 
 
@@ -75,19 +75,19 @@ def test_one_pull_serves_all_sessions_and_who_begins_earlier_catches_up_alone() 
     _, early = subscribed(broker, "ann", start=5, last=5)
     _, late = subscribed(broker, "bob", start=2, last=5)
     channels = broker.hub.channels
-    assert channels.is_behind()
-    assert channels.pulls() == (Pull(7, 2),)
+    assert channels.logs.is_behind()
+    assert channels.logs.pulls() == (Pull(7, 2),)
     pull(broker, pulled(7, 2, 3, 4, last=5))
-    assert channels.pulls() == (Pull(7, 4),)
-    channels.notified([7])
-    assert set(channels.pulls()) == {Pull(7, 4), Pull(7, 5)}
+    assert channels.logs.pulls() == (Pull(7, 4),)
+    channels.logs.notified([7])
+    assert set(channels.logs.pulls()) == {Pull(7, 4), Pull(7, 5)}
     pull(
         broker,
         PullAnswer(
             (*pulled(7, 4, 5, 6, last=6).pulled, *pulled(7, 5, 6, last=6).pulled)
         ),
     )
-    assert not channels.is_behind()
+    assert not channels.logs.is_behind()
     assert [seq for _, _, seq in early.positions()] == [6]
     assert [seq for _, _, seq in late.positions()] == [3, 4, 5, 6]
 
@@ -96,9 +96,9 @@ def test_who_is_to_begin_later_than_the_broker_is_gets_nothing_before_that() -> 
     broker = Pretended()
     subscribed(broker, "ann", start=1, last=1)
     _, line = subscribed(broker, "bob", start=3, last=3)
-    assert broker.hub.channels.pulls() == (Pull(7, 1),)
+    assert broker.hub.channels.logs.pulls() == (Pull(7, 1),)
     pull(broker, pulled(7, 1, 2, 3, 4, last=4))
-    assert broker.hub.channels.pulls() == (Pull(7, 3),)
+    assert broker.hub.channels.logs.pulls() == (Pull(7, 3),)
     pull(broker, pulled(7, 3, 4, last=4))
     assert [seq for _, _, seq in line.positions()] == [4]
 
@@ -106,7 +106,7 @@ def test_who_is_to_begin_later_than_the_broker_is_gets_nothing_before_that() -> 
 def test_what_a_client_acknowledges_is_kept_until_the_data_cluster_knows_it() -> None:
     broker = Pretended()
     session, _ = subscribed(broker, "ann", start=0, last=0)
-    broker.hub.channels.notified([7])
+    broker.hub.channels.logs.notified([7])
     pull(broker, pulled(7, 0, 1, 2, 3, last=3))
     channels = broker.hub.channels
     broker.hub.handle(session, Ack(2, ((FIRE, SOURCE, 7, 2),)), 0.0)
@@ -135,8 +135,8 @@ def test_leaving_a_channel_and_going_offline_are_told_apart() -> None:
             broker.hub.handle(session, frame, 0.0)
         channels = broker.hub.channels
         assert (channels.ended(), channels.offline()) == (ended, offline)
-        channels.notified([7])
-        assert channels.pulls(all_of_them=True) == (), "nobody has it any more"
+        channels.logs.notified([7])
+        assert channels.logs.pulls(all_of_them=True) == (), "nobody has it any more"
         channels.told(ended=ended, offline=offline)
         assert (channels.ended(), channels.offline()) == ((), ())
 
@@ -152,7 +152,7 @@ def test_a_client_that_connects_again_at_once_is_not_offline() -> None:
     given = Given("ann", FIRE, 7, 0, 0)
     channels.given(channels.wanted(9), SubscribeAnswer((given,)))
     assert line.last() == Subscribed(2, (FIRE,), ((FIRE, SOURCE, 7, 0),))
-    assert channels.serving() == (Seen("ann", 7, 0),)
+    assert channels.logs.serving() == (Seen("ann", 7, 0),)
 
 
 def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
@@ -200,7 +200,7 @@ def test_the_sessions_of_a_dropped_channel_are_told() -> None:
     problem = line.last()
     assert isinstance(problem, Problem) and problem.topics == (FIRE,)
     assert FIRE not in session.topics
-    assert broker.hub.channels.pulls(all_of_them=True) == ()
+    assert broker.hub.channels.logs.pulls(all_of_them=True) == ()
 
 
 def test_only_the_data_cluster_sends_results_and_records_go_to_it() -> None:

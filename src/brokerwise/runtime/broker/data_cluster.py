@@ -89,7 +89,7 @@ class DataCluster:
         self._news.notify()
 
     def notified(self, notification: Notification) -> None:
-        self._channels.notified(notification.subscriptionIds)
+        self._channels.logs.notified(notification.subscriptionIds)
         self._results.notify()
 
     # One request after the other
@@ -136,7 +136,7 @@ class DataCluster:
         if now - self._said_all_at < SAY_ALL_SECONDS:
             return ()
         self._said_all_at = now
-        return self._channels.serving()
+        return self._channels.logs.serving()
 
     async def _subscribe(self) -> None:
         while wanted := self._channels.wanted(SUBSCRIPTIONS_AT_ONCE):
@@ -156,9 +156,9 @@ class DataCluster:
         looked_at = loop.time()
         while True:
             due = loop.time() - looked_at >= LOOK_SECONDS
-            pulls = self._channels.pulls(all_of_them=due)
+            pulls = self._channels.logs.pulls(all_of_them=due)
             if not pulls or not self._created:
-                behind = self._channels.is_behind()
+                behind = self._channels.logs.is_behind()
                 await self._results.wait(CATCH_UP_PAUSE if behind else LOOK_SECONDS)
                 continue
             wanted = PullRequest(self._creation().broker, self._created, pulls)
@@ -171,7 +171,7 @@ class DataCluster:
             if due:
                 looked_at = loop.time()
             if wanted.epoch == self._creation().epoch:
-                self._channels.pulled(frozenset(pulls), answer)
+                self._channels.logs.pulled(frozenset(pulls), answer)
 
     async def _feed(self, path: str, body: bytes) -> None:
         url = f"{self._url}{path}"

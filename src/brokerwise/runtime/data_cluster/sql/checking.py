@@ -89,6 +89,7 @@ def _check(
     text = channel.sql.rstrip("; \t\r\n")
     check_text(text)
     session = query_session(spark)
+    # PySpark offers no other way to a parser that runs nothing.
     parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001
     query = _parsed(parser, text)
     check_rules(query, text)
