@@ -11,6 +11,7 @@ from tests.runtime.replay.test_worker import run, task
 from brokerwise.runtime.replay.arrivals import Findings
 from brokerwise.runtime.replay.crew import Crew, WorkerError, crew_of
 from brokerwise.runtime.replay.tasks import Result, Task
+from brokerwise.runtime.reporting_process import ReportingProcess
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -43,7 +44,7 @@ def test_a_worker_that_dies_is_told_of_with_its_last_words() -> None:
 
 
 def test_nothing_is_left_running_when_a_replay_is_cancelled() -> None:
-    processes: list[asyncio.subprocess.Process] = []
+    processes: list[ReportingProcess] = []
 
     async def forever(todo: Task) -> None:
         async with crew_of([todo, todo]) as crew:
@@ -62,11 +63,11 @@ def test_nothing_is_left_running_when_a_replay_is_cancelled() -> None:
                 await work
 
     run(cancelled())
-    assert [process.returncode for process in processes] == [0, 0]
+    assert [process.exit_code for process in processes] == [0, 0]
 
 
 def test_a_worker_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brokerwise.runtime.replay.crew.STOP_SECONDS", 0.1)
+    monkeypatch.setattr("brokerwise.runtime.reporting_process.STOP_SECONDS", 0.1)
     seen: list[Crew] = []
 
     async def stubborn() -> None:
@@ -74,7 +75,7 @@ def test_a_worker_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -
             seen.append(crew)
 
     run(stubborn())
-    assert seen[0].members[0].process.returncode == -9
+    assert seen[0].members[0].process.exit_code == -9
 
 
 def test_silence_is_noticed() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -18,10 +17,9 @@ from brokerwise.experiments.emergency.player_tasks import (
     report_of,
 )
 from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.reporting_process import ReportingProcess
 
 COMMAND = (sys.executable, "-m", "brokerwise.experiments.emergency.player")
-STOP_SECONDS = 10.0
-_LIMIT = 1 << 20  # bytes of a report
 
 
 class PlayerError(BrokerwiseError):
@@ -57,29 +55,21 @@ class Crew:
 
 
 class _Member:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: ReportingProcess) -> None:
         self.process = process
         self.progress = Progress(0, 0, 0)
         self.failure = ""
         self.ended = asyncio.Event()
         self._done = False
-        self._said: deque[bytes] = deque(maxlen=5)
 
     def tell(self, content: msgspec.Struct) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(as_line(content))
+        self.process.tell(as_line(content))
 
     async def follow(self) -> None:
         """Take in its reports until it ends."""
-        assert self.process.stdout is not None and self.process.stderr is not None
-        talk = asyncio.ensure_future(self._drain(self.process.stderr))
-        while line := await self.process.stdout.readline():
-            self._take(line)
-        await talk
-        code = await self.process.wait()
+        ended = await self.process.follow(self._take)
         if not (self._done or self.failure):
-            last = self._said[-1].decode(errors="replace").strip() if self._said else ""
-            self.failure = f"a player ended with {code}: {last}"
+            self.failure = f"a player {ended}"
         self.ended.set()
 
     def _take(self, line: bytes) -> None:
@@ -91,11 +81,6 @@ class _Member:
             case Failure(message):
                 self.failure = message
 
-    async def _drain(self, stream: asyncio.StreamReader) -> None:
-        while line := await stream.readline():
-            if line.strip():
-                self._said.append(line)
-
 
 @asynccontextmanager
 async def crew_of(
@@ -106,30 +91,10 @@ async def crew_of(
     following: list[asyncio.Future[None]] = []
     try:
         for task in tasks:
-            members.append(await _start(task, command))
+            process = await ReportingProcess.start(command, as_line(task))
+            members.append(_Member(process))
             following.append(asyncio.ensure_future(members[-1].follow()))
         yield Crew(members)
     finally:
-        await asyncio.gather(*(_stop(member.process) for member in members))
+        await asyncio.gather(*(member.process.stop() for member in members))
         await asyncio.gather(*following)
-
-
-async def _start(task: Task, command: Sequence[str]) -> _Member:
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LIMIT
-    )
-    member = _Member(process)
-    member.tell(task)
-    return member
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End of input, wait, kill."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        await asyncio.wait_for(process.wait(), STOP_SECONDS)
-    except TimeoutError:
-        process.kill()
-        await process.wait()

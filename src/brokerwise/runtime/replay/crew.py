@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -21,10 +20,9 @@ from brokerwise.runtime.replay.tasks import (
     as_line,
     report_of,
 )
+from brokerwise.runtime.reporting_process import ReportingProcess
 
 COMMAND = (sys.executable, "-m", "brokerwise.runtime.replay")
-STOP_SECONDS = 5.0
-_LIMIT = 1 << 20  # bytes of a report
 
 
 class WorkerError(BrokerwiseError):
@@ -34,37 +32,33 @@ class WorkerError(BrokerwiseError):
 class Member:
     """One worker process, as far as it has told."""
 
-    def __init__(self, process: asyncio.subprocess.Process, task: Task) -> None:
+    def __init__(self, process: ReportingProcess, task: Task) -> None:
         self.task, self.process = task, process
         self.connected = 0
         self.progress = Progress(0, 0)
         self.result: Result | None = None
         self.failure = ""
-        self._said: deque[bytes] = deque(maxlen=5)
 
     def tell(self, command: Command) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(as_line(command))
+        self.process.tell(as_line(command))
 
     async def follow(self, changed: Callable[[], None]) -> None:
         """Take in its reports until it ends."""
-        assert self.process.stdout is not None and self.process.stderr is not None
-        talk = asyncio.ensure_future(self._drain(self.process.stderr))
-        while line := await self.process.stdout.readline():
+
+        def take(line: bytes) -> None:
             self._take(line)
             changed()
-        await talk
+
+        ended = await self.process.follow(take)
         if self.result is None and not self.failure:
-            last = self._said[-1].decode(errors="replace").strip() if self._said else ""
-            code = await self.process.wait()
-            self.failure = f"a worker of the replay ended with {code}: {last}"
+            self.failure = f"a worker of the replay {ended}"
         changed()
 
     def _take(self, line: bytes) -> None:
         try:
             report = report_of(line)
         except msgspec.DecodeError:
-            self._said.append(line)
+            self.process.keep(line)
             return
         match report:
             case Connected(lines):
@@ -75,11 +69,6 @@ class Member:
                 self.result = report
             case Failure(message):
                 self.failure = message
-
-    async def _drain(self, stream: asyncio.StreamReader) -> None:
-        while line := await stream.readline():
-            if line.strip():
-                self._said.append(line)
 
 
 class Crew:
@@ -147,31 +136,11 @@ async def crew_of(
     following: list[asyncio.Future[None]] = []
     try:
         for task in tasks:
-            members.append(await _start(task, command))
+            process = await ReportingProcess.start(command, as_line(task))
+            members.append(Member(process, task))
         crew = Crew(members)
         following += [asyncio.ensure_future(m.follow(crew.note)) for m in members]
         yield crew
     finally:
-        await asyncio.gather(*(_stop(member.process) for member in members))
+        await asyncio.gather(*(member.process.stop() for member in members))
         await asyncio.gather(*following)
-
-
-async def _start(task: Task, command: Sequence[str]) -> Member:
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LIMIT
-    )
-    assert process.stdin is not None
-    process.stdin.write(as_line(task))
-    return Member(process, task)
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End of input, wait, kill."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        await asyncio.wait_for(process.wait(), STOP_SECONDS)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
