@@ -117,8 +117,6 @@ def options(
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns its exit code."""
     debug = "--debug" in arguments
-    if not debug:  # py4j logs every connection that Ctrl-C breaks
-        logging.getLogger().setLevel(logging.CRITICAL)
     try:
         code = app(list(arguments), standalone_mode=False) or 0
         if code == EXIT_INTERRUPTED:  # what typer makes of Ctrl-C
@@ -161,6 +159,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # letters that it cannot show
             stream.reconfigure(errors="backslashreplace")
+    if "--debug" not in sys.argv:  # py4j logs every connection that Ctrl-C breaks
+        logging.getLogger().setLevel(logging.CRITICAL)
     code = run(sys.argv[1:])
     sys.exit(EXIT_INTERRUPTED if interrupted else code)
 

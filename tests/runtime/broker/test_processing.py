@@ -27,7 +27,7 @@ def step_functions(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    caplog.set_level(logging.INFO)  # commands that other tests run turn it down
+    caplog.set_level(logging.INFO)
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])

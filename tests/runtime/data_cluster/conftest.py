@@ -20,5 +20,5 @@ def quick_path() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def heard(caplog: pytest.LogCaptureFixture) -> None:
-    """What is logged, also after a test has run the command line, which is silent."""
+    """What is logged, from INFO on."""
     caplog.set_level(logging.INFO, "brokerwise")
