@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import uvloop
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from brokerwise.model.errors import BrokerwiseError
@@ -61,6 +62,9 @@ def _main() -> int:
     # under no name, what we say once in our own words.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().handlers[0].addFilter(lambda record: record.name != "root")
+    # Spark's, which prints the whole stack of every query that fails. By Spark's own
+    # way: a plain logger of this name would break its calls.
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     try:
         launch = read_launch()
         allow_many_connections()

@@ -52,8 +52,6 @@ class Runner:
         self._limits = limits or Limits()
         self._views: dict[str, Views] = {}
         self._watched: dict[str, _Watch] = {}
-        # It would print the whole stack of every query that fails.
-        logging.getLogger("SQLQueryContextLogger").disabled = True
 
     def run(self, work: Work) -> pa.Table:
         """The results: subscription int64, data string (JSON), sorted by both.

@@ -1,14 +1,9 @@
 """The check as a whole: its bound on time, and what it leaves to others."""
 
-import logging
-import queue
 import threading
-from logging.handlers import QueueHandler
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from tests.runtime.data_cluster.sql.city import DATASETS, channel
 
@@ -53,24 +48,6 @@ def test_names_of_datasets_are_the_same_in_upper_and_lower_case(
 ) -> None:
     query = check_query(spark, channel("SELECT ID FROM Reports"), DATASETS)
     assert query.datasets == ("reports",)
-
-
-def test_spark_says_nothing_of_its_own_about_it_but_about_others(
-    spark: SparkSession,
-) -> None:
-    said = queue.SimpleQueue[logging.LogRecord]()
-    handler = QueueHandler(said)
-    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
-    logger.addHandler(handler)
-    try:
-        with pytest.raises(RefusedQueryError):
-            check_query(spark, channel("SELECT nothing FROM reports"), DATASETS)
-        assert said.empty()
-        with pytest.raises(AnalysisException):
-            spark.sql("SELECT nothing FROM reports")
-        assert "reports" in said.get_nowait().getMessage()
-    finally:
-        logger.removeHandler(handler)
 
 
 def test_nothing_but_what_is_needed_stands_around_the_query(

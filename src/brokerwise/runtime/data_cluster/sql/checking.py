@@ -22,7 +22,7 @@ from brokerwise.runtime.data_cluster.sql.result_columns import result_columns
 from brokerwise.runtime.data_cluster.sql.rules import check_rules
 from brokerwise.runtime.data_cluster.sql.sessions import query_session
 from brokerwise.runtime.data_cluster.sql.sources import find_sources
-from brokerwise.runtime.data_cluster.sql.spark_errors import CHECKING, refusing
+from brokerwise.runtime.data_cluster.sql.spark_errors import refusing
 from brokerwise.runtime.data_cluster.sql.splicing import Spliced, splice
 from brokerwise.runtime.data_cluster.sql.texts import check_text
 from brokerwise.runtime.data_cluster.sql.views import make_views
@@ -78,7 +78,7 @@ def check_query(
 
 def _run_for(function: Callable[[], None], seconds: float) -> None:
     """Spark cannot be interrupted while it parses or analyzes; it can be left alone."""
-    thread = threading.Thread(target=function, name=CHECKING, daemon=True)
+    thread = threading.Thread(target=function, name="check-query", daemon=True)
     thread.start()
     thread.join(seconds)
 

@@ -1,18 +1,14 @@
 """What Spark says of a query that it cannot use, in our words and at our place."""
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
-from pyspark.logger import PySparkLogger
 
 from brokerwise.runtime.data_cluster.sql.refused import RefusedQueryError
 
-CHECKING = "check-query"  # the threads that check
-_LOGGER = "SQLQueryContextLogger"  # Spark's, which would say it on our stderr too
 _PLACE = re.compile(r"\(line (\d+), pos(ition)? (\d+)\)")
 _CLASS = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
@@ -37,8 +33,6 @@ def refusing(
     """Turns what Spark raises about a query into RefusedQueryError. `place` maps an
     index in what Spark was given to one in the channel's SQL; `parameters` are where
     in that they are."""
-    # By Spark's own way: a plain logger of this name would break its calls.
-    PySparkLogger.getLogger(_LOGGER).addFilter(_is_not_ours)
     try:
         yield
     except ParseException as error:
@@ -50,10 +44,6 @@ def refusing(
         if _is_about_a_parameter(error):
             index = next((i for i in parameters if i >= index), index)
         raise RefusedQueryError(_reason(error), text, index) from None
-
-
-def _is_not_ours(record: logging.LogRecord) -> bool:
-    return record.threadName != CHECKING
 
 
 def _index(error: Exception, place: Callable[[int], int]) -> int:
