@@ -19,7 +19,7 @@ demo: $(READY) ## the main job end to end on a small generated trace; KEEP=1 lea
 	@KEEP=$(KEEP) $(BIN)/python examples/demo.py
 
 test: $(READY) lint types ## all tests but the long ones, under 15 minutes on 2 cores
-	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 test-long: $(READY) ## the tests that take minutes each
 	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -m long

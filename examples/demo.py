@@ -1,9 +1,11 @@
-"""The main job, end to end, on a small trace: ingest, provision, audit, run, replay.
+"""The main job, end to end, on a small trace: ingest, provision, audit, run, replay,
+rebalance.
 
 Run it with `make demo`. Everything it writes goes to out/, and nothing is left running;
 with `make demo KEEP=1` the planned fleet stays up.
 """
 
+import asyncio
 import os
 import sys
 import time
@@ -13,11 +15,16 @@ from typing import TypeVar
 
 import brokerwise
 from brokerwise.cli.main import run
+from brokerwise.cli.moves_text import DIGEST_SHOWN, plan_text
+from brokerwise.experiments.skew import Skew, result_of, skew_and_repair
 from brokerwise.pipeline.session import start_session
+from brokerwise.report import skew as skew_report
+from brokerwise.report.page import write_page
+from brokerwise.runtime.fleet.balance_answers import Decision
 
 SMALL = Path(__file__).parent / "small"
 OUT = Path("out")
-STEPS = 6
+STEPS = 7
 THRESHOLD = 100
 CAPACITY = 27_000  # messages in ten days: nine brokers will do
 SPEED = 86_400  # ten days in ten seconds
@@ -41,6 +48,25 @@ def command(number: int, title: str, *arguments: str) -> None:
     code = run(arguments)
     if code:
         sys.exit(code)
+
+
+def rebalance(number: int) -> None:
+    """Most users of another small fleet are on one broker, until sessions move."""
+    print(
+        f"{number}/{STEPS} Rebalance a fleet most of whose users live near one broker"
+    )
+    skew = Skew()
+
+    def show(found: Decision) -> None:
+        digest = found.digest[:DIGEST_SHOWN]
+        print(plan_text(found, f"brokerwise moves --approve {digest}"), flush=True)
+
+    repaired = asyncio.run(skew_and_repair(OUT / "skewed", skew, proposed=show))
+    result = result_of(repaired, skew)
+    write_page(OUT / "rebalance.html", skew_report.render(result))
+    print(f"approved, and done: {skew_report.answer(result)}", flush=True)
+    if not repaired.is_good:
+        sys.exit(3)
 
 
 def main() -> int:
@@ -89,10 +115,11 @@ def main() -> int:
     finally:
         if not os.environ.get("KEEP"):
             run(("down", *state))
+    rebalance(7)
     print(
-        "\nLook at: out/report.html (the plan), out/profile.html (the workload) and\n"
-        "         out/replay.html (the plan, run); open them in a browser, they need\n"
-        "         no network\n"
+        "\nLook at: out/report.html (the plan), out/profile.html (the workload),\n"
+        "         out/replay.html (the plan, run) and out/rebalance.html (loads over\n"
+        "         time); open them in a browser, they need no network\n"
         "Next:    .venv/bin/brokerwise provision out/workload --capacity "
         f"{CAPACITY} \\\n"
         "             --threshold 10,100,1000 --out out/plans --report out/plans.html"

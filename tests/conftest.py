@@ -29,8 +29,7 @@ _MANY_JOBS = {
 
 @pytest.hookimpl(tryfirst=True)  # xdist looks at the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of processes that share the tests, one has all that need Spark; with pytest 9.2,
-    whose groups xdist 3.8 does not see, each that needs it starts its own."""
+    """Of processes that share the tests, one has all that need Spark."""
     for item in items:
         if {"spark", "shared_cluster"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("spark"))

@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from brokerwise.experiments.emergency.city import broker_places
 from brokerwise.experiments.emergency.disturbing import Kill
 from brokerwise.experiments.emergency.generating import generate
 from brokerwise.experiments.emergency.playing import play, prepare
@@ -72,7 +73,8 @@ async def run(options: argparse.Namespace, scenario: Scenario, out: Path) -> int
     settings = fleet_settings.Settings(
         data_cluster=fleet_settings.DataClusterSettings(master=options.master)
     )
-    seed = seed_of_count(options.brokers, options.placement)
+    places = broker_places(options.brokers)
+    seed = seed_of_count(options.brokers, options.placement, places=places)
     say(f"starting {options.brokers} brokers and a data cluster")
     async with running_fleet(
         seed, state=out / "fleet", settings=settings, tell=say

@@ -115,6 +115,13 @@ def test_a_detached_fleet_is_asked_for_in_the_same_words(tmp_path: Path) -> None
     ]
 
 
+def test_brokers_of_a_fleet_placed_by_distance_have_places(tmp_path: Path) -> None:
+    places = ("0,0", "-2.5,1e3")
+    request = UpRequest(tmp_path, brokers=2, placement="nearest", places=places)
+    assert [(b.x, b.y) for b in request.seed().brokers] == [(0, 0), (-2.5, 1000)]
+    assert request.arguments()[-4:] == ["--place", "0,0", "--place", "-2.5,1e3"]
+
+
 WRONG = {
     "a plan and a number of brokers": ["--plan", "p", "--brokers", "2"],
     "a plan and a placement": ["--plan", "p", "--placement", "random"],
@@ -124,6 +131,12 @@ WRONG = {
     "a certificate without its key": ["--certificate", "c.pem"],
     "an authority without a certificate": ["--authority", "a.pem"],
     "files that are not there": ["--certificate", "c", "--private-key", "k"],
+    "a plan and places": ["--plan", "p", "--place", "0,0"],
+    "nearest without places": ["--placement", "nearest"],
+    "a place that is none": [
+        *("--brokers", "1", "--placement", "nearest", "--place", "here")
+    ],
+    "places for nothing": ["--brokers", "1", "--place", "0,0"],
     "a step that is none": ["--step", "nonsense"],
     "a port that there is none of": ["--port", "70000"],
     "a plan that is not there": ["--plan", "nowhere"],

@@ -191,3 +191,17 @@ def test_numpy_counts_do_not_wrap_around() -> None:
     thousand: Any = np.int64(1000)
     assert units.gigabytes(many, thousand) == 2**62 * 1000 / 1e9
     assert units.megabits_per_second(many, 1, thousand) == 2**62 * 8000 / 1e6
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_a_second"),
+    [("300MB/s", 3e8), ("64Mbit/s", 8e6), ("1.5 kB/s", 1_500), ("12", 12), ("0", 0)],
+)
+def test_byte_rates_have_units(text: str, bytes_a_second: float) -> None:
+    assert units.parse_byte_rate(text) == bytes_a_second
+
+
+@pytest.mark.parametrize("text", ["300MB", "3 apples/s", "-1MB/s", "", "5Mbit"])
+def test_a_byte_rate_without_a_second_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--beta: found"):
+        units.parse_byte_rate(text, "--beta")

@@ -11,7 +11,10 @@ from brokerwise.cli.main import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-FLEET = ("up", "status", "subscribe", "publish", "replay", "drain", "restart", "join")
+FLEET = (
+    *("up", "status", "moves", "subscribe", "publish", "replay"),
+    *("drain", "restart", "join"),
+)
 
 
 def usages() -> list[str]:

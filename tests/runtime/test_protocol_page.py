@@ -18,7 +18,13 @@ from tests.runtime.protocol_page import (
 )
 
 from brokerwise.runtime import limits
-from brokerwise.runtime.control import Axis, BrokerAnswer, Route, convert
+from brokerwise.runtime.control import (
+    Axis,
+    BalancePage,
+    BrokerAnswer,
+    Route,
+    convert,
+)
 from brokerwise.runtime.frames import (
     CloseCode,
     FromBroker,
@@ -139,8 +145,11 @@ def test_every_close_code_is_explained() -> None:
     assert {code for code in explained if code >= 4000} == codes
 
 
-def test_answers_of_the_coordinator_are_of_their_kind() -> None:
-    kinds: dict[str, Any] = {"sessions": BrokerAnswer, "routes": Routes, "axes": Axes}
+def test_answers_of_coordinator_and_brokers_are_of_their_kind() -> None:
+    kinds: dict[str, Any] = {
+        **{"sessions": BrokerAnswer, "routes": Routes, "axes": Axes},
+        "broker": BalancePage,
+    }
     seen = set()
     for body in body_examples():
         first = next(iter(json.loads(body)))

@@ -5,6 +5,7 @@ a local one that is started for the purpose and ends with the process.
 """
 
 from brokerwise.api.audits import audit
+from brokerwise.api.balancing import simulate_balance
 from brokerwise.api.networks import (
     generate_network,
     overlay,
@@ -89,6 +90,7 @@ __all__ = [
     "read_overlay_plan",
     "read_plan",
     "read_workload",
+    "simulate_balance",
     "uniform",
     "write_network",
     "write_plan",

@@ -27,7 +27,7 @@ def violations(
     wrong += _meetings(snapshot, found, after)
     wrong += _wrong_loads("before", recounted(snapshot, snapshot.places), found.before)
     wrong += _wrong_loads("after", recounted(snapshot, after), found.after)
-    return wrong + list(_wrong_bound(found))
+    return wrong + list(_wrong_bound(found, closing))
 
 
 def recounted(snapshot: Snapshot, places: Int32s) -> Int64s:
@@ -109,8 +109,11 @@ def _wrong_loads(when: str, counted: Int64s, claimed: Int64s) -> Iterator[str]:
         )
 
 
-def _wrong_bound(found: Rebalancing) -> Iterator[str]:
-    """The bound must hold for the two placements that are known."""
-    best = min(found.before.max(initial=0), found.after.max(initial=0))
+def _wrong_bound(found: Rebalancing, closing: Bools) -> Iterator[str]:
+    """The bound must hold for the placements that are known: that with the moves, and
+    that before them if nobody has to leave a broker."""
+    best = found.after.max(initial=0)
+    if not closing.any():
+        best = min(best, found.before.max(initial=0))
     if found.bound > best:
         yield f"bound: found {found.bound:,}, but a maximum load of {best:,} is known"

@@ -12,6 +12,7 @@ from brokerwise.cli.fleet_options import progress
 from brokerwise.model.errors import BrokerwiseError
 
 if TYPE_CHECKING:
+    from brokerwise.cli.points import Point
     from brokerwise.runtime.client.client import Client
     from brokerwise.runtime.client.events import GapTold, Notice
     from brokerwise.runtime.fleet.files import FleetFile
@@ -35,7 +36,10 @@ def fleet_of(state: Path) -> "FleetFile":
 
 @asynccontextmanager
 async def client_of(
-    fleet: "FleetFile", user: str, source: str | None = None
+    fleet: "FleetFile",
+    user: str,
+    source: str | None = None,
+    place: "Point | None" = None,
 ) -> "AsyncIterator[Client]":
     """A client that is registered with the fleet, and says on stderr how it fares."""
     from brokerwise.runtime.client.client import Client
@@ -44,7 +48,7 @@ async def client_of(
 
     tls = client_tls(fleet.coordinator, fleet.authority)
     operator = Coordinator(fleet.coordinator, fleet.operator_token, tls)
-    token = await operator.register_user(user)
+    token = await operator.register_user(user, place)
     async with Client(
         fleet.coordinator,
         user,

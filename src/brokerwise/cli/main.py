@@ -24,6 +24,7 @@ from brokerwise.cli.fill import fill
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
 from brokerwise.cli.join import join
+from brokerwise.cli.moves import moves
 from brokerwise.cli.overlay import overlay
 from brokerwise.cli.profile import profile
 from brokerwise.cli.provision import provision
@@ -31,6 +32,7 @@ from brokerwise.cli.publish import publish
 from brokerwise.cli.replay import replay
 from brokerwise.cli.reproduce import reproduce
 from brokerwise.cli.restart import restart
+from brokerwise.cli.simulate import simulate
 from brokerwise.cli.status import status
 from brokerwise.cli.subscribe import subscribe
 from brokerwise.cli.summarize import summarize
@@ -47,6 +49,7 @@ _WHEN_INTERRUPTED = {
     "reproduce": "what is complete is kept",
     "up": "nothing is left running",
     "join": "the broker has ended",
+    "moves": "what has begun goes on: brokerwise moves",
     "drain": "what has begun goes on: brokerwise status",
     "restart": "what has begun goes on: brokerwise status",
     "down": "what has begun goes on: brokerwise status",
@@ -75,9 +78,11 @@ app.command()(provision)
 app.command()(fill)
 app.command()(overlay)
 app.command()(summarize)
+app.add_typer(simulate)
 app.command()(audit)
 app.command()(up)
 app.command()(status)
+app.command()(moves)
 app.command()(drain)
 app.command()(restart)
 app.command()(join)

@@ -1,6 +1,7 @@
 """How to get a result again."""
 
 import shlex
+from typing import Any
 
 import typer
 
@@ -9,10 +10,11 @@ _NOT_REPEATED = ("master", "conf", "json", "force")
 
 
 def command_line(context: typer.Context, subject: str = "workload") -> str:
-    """The call of a command on a workload, or on what its argument is called: the
-    options that are not the defaults."""
-    command = context.info_name or ""
-    words = ["brokerwise", command, str(context.params[subject])]
+    """The call of a command on a workload, or on what its argument is called, if it
+    is given: the options that are not the defaults."""
+    words = ["brokerwise", *_command_words(context)]
+    if context.params[subject] is not None:
+        words.append(str(context.params[subject]))
     for option in context.command.params:
         value = context.params.get(option.name or "")
         unsaid = option.name in (subject, *_NOT_REPEATED)
@@ -25,3 +27,13 @@ def command_line(context: typer.Context, subject: str = "workload") -> str:
         for each in every:
             words += [option.opts[0], str(each)]
     return shlex.join(words)
+
+
+def _command_words(context: typer.Context) -> list[str]:
+    """The command, after the groups that it is in."""
+    words: list[str] = []
+    within: Any = context
+    while within.parent is not None:
+        words.insert(0, within.info_name or "")
+        within = within.parent
+    return words

@@ -1,21 +1,20 @@
 """`brokerwise reproduce`."""
 
 import shlex
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from brokerwise.cli.console import LiveProgress, print_json, print_result
+from brokerwise.cli.console import LiveProgress
 from brokerwise.cli.options import Conf, Json, Master, Seed, parse_conf
+from brokerwise.cli.reproduce_balance import balance
+from brokerwise.cli.reproduced import print_reproduced
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
 
 if TYPE_CHECKING:
     from brokerwise.experiments.provision_traces import Trace
-
-EXIT_VIOLATED = 1
 
 reproduce = typer.Typer(
     name="reproduce",
@@ -102,7 +101,9 @@ def provision(
         progress=progress,
         force=force,
     )
-    _print(result, out, text, {**progress.seconds, "total": progress.total}, json)
+    print_reproduced(
+        result, out, text, {**progress.seconds, "total": progress.total}, json
+    )
 
 
 @reproduce.command(short_help="A fixed fleet: data received, certificates, times.")
@@ -157,7 +158,7 @@ def fill(
     with counting_down() as watch:
         result = experiments.reproduce(experiment, out, watch=watch, force=force)
     total = {"total": round(perf_counter() - start, 3)}
-    _print(result, out, text, total, json)
+    print_reproduced(result, out, text, total, json)
 
 
 def _fill_command(
@@ -226,7 +227,7 @@ def overlay(
     with counting_down() as watch:
         result = experiments.reproduce(experiment, out, watch=watch, force=force)
     total = {"total": round(perf_counter() - start, 3)}
-    _print(result, out, text, total, json)
+    print_reproduced(result, out, text, total, json)
 
 
 def _overlay_command(
@@ -239,6 +240,9 @@ def _overlay_command(
     command += ["--samples", str(samples)] if samples is not None else []
     command += ["--seed", str(seed)]
     return shlex.join(command)
+
+
+reproduce.command(short_help="A running fleet: loads over time, cov, moves.")(balance)
 
 
 def _traces(
@@ -291,20 +295,3 @@ def _command(
     command += ["--graphs", graphs.name] if graphs is not None else []
     command += ["--threshold", threshold, "--seed", str(seed)]
     return shlex.join(command)
-
-
-def _print(
-    result: Mapping[str, Any],
-    out: Path,
-    text: Callable[[Any], str],
-    seconds: Mapping[str, float],
-    json: bool,
-) -> None:
-    """What was found, and where it is; exits 1 if a check failed."""
-    if json:
-        print_json({**result, "out": str(out), "seconds": dict(seconds)})
-    else:
-        print_result(text(result))
-        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
-    if result["problems"]:
-        raise typer.Exit(EXIT_VIOLATED)

@@ -22,6 +22,8 @@ def status_text(
     rows = [_row(broker, status.period_seconds) for broker in status.brokers]
     about = [f"coordinator {fleet.coordinator}", _placing(status)]
     lines = [_sentence(status), *table([_HEADS, *rows]), "; ".join(about)]
+    if status.balancer:
+        lines.append(f"balancer: {status.balancer}")
     if fleet.data_cluster:
         lines.append(f"data cluster {fleet.data_cluster}; {data_text(data)}")
     return printable("\n".join(lines))

@@ -15,6 +15,7 @@ from brokerwise.cli.fleet_user import (
     gap_text,
     login_name,
 )
+from brokerwise.cli.points import Point, parse_point
 from brokerwise.cli.printable import printable
 from brokerwise.cli.signals import run_until_told
 from brokerwise.cli.subscription_words import Wanted, wanted_of
@@ -44,6 +45,10 @@ def subscribe(
             help="Of a channel: what comes from now on, not what was missed.",
         ),
     ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(help="Where the user is, X,Y: for a fleet placed by distance."),
+    ] = None,
     count: Annotated[
         int | None, typer.Option(min=1, help="End after so many messages.")
     ] = None,
@@ -70,6 +75,7 @@ def subscribe(
             "nothing to subscribe to",
             hint="Name topics or a channel, or a --range of content.",
         )
+    place = None if at is None else parse_point("--at", at)
     fleet = fleet_of(state)
     name = user or f"{login_name()}-{os.getpid()}"
     wanted = Wanted()
@@ -77,7 +83,7 @@ def subscribe(
         wanted = run_until_told(wanted_of(fleet, words))
     if latest and not wanted.channels:
         raise InputError("--latest is for a channel: topics begin with now anyway")
-    asked = _Asked(wanted, box, latest)
+    asked = _Asked(wanted, box, latest, place)
     run_until_told(_follow(fleet, name, asked, count, json))
 
 
@@ -106,6 +112,7 @@ class _Asked:
     wanted: Wanted
     box: dict[str, tuple[float, float]]
     latest: bool
+    place: Point | None = None
 
     async def subscribe(self, client: "Client") -> None:
         if self.wanted.topics:
@@ -124,7 +131,7 @@ async def _follow(
     """Print events until `count` messages have come. Cancelling it loses those that
     have come and were not printed."""
     left = count
-    async with client_of(fleet, user) as client:
+    async with client_of(fleet, user, place=asked.place) as client:
         await asked.subscribe(client)
         async for event in client.events():
             is_message = _show(event, json)

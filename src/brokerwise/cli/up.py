@@ -40,6 +40,12 @@ def up(
             "(round-robin)."
         ),
     ] = None,
+    place: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Where a broker is, X,Y, for nearest; once for each, b0 first."
+        ),
+    ] = None,
     state: State = DEFAULT_STATE,
     step: Annotated[
         list[str] | None,
@@ -110,6 +116,7 @@ def up(
         data_cluster=data_cluster,
         master=master,
         conf=tuple(conf or ()),
+        places=tuple(place or ()),
     )
     request.settings()  # its errors before anything takes time
 

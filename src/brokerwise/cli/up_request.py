@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from brokerwise.cli.options import parse_conf
+from brokerwise.cli.points import parse_point
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BROKERS = 3
 DEFAULT_PLACEMENT = "round-robin"
+NEAREST = "nearest"  # the placement that needs to know where brokers are
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class UpRequest:
     data_cluster: bool = False
     master: str | None = None
     conf: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     def seed(self) -> "Seed":
         """Raises InputError for options that contradict each other, and for a plan
@@ -41,10 +44,10 @@ class UpRequest:
         steps = parse_steps(self.steps)
         if self.plan is None:
             return self._plain(steps)
-        if self.brokers is not None or self.placement is not None:
+        if self.brokers is not None or self.placement is not None or self.places:
             raise InputError(
                 "--plan says which brokers there are and who goes where",
-                hint="Leave out --brokers and --placement, or --plan.",
+                hint="Leave out --brokers, --placement and --place, or --plan.",
             )
         from brokerwise.runtime.seeding.plans import seed_of_plan
         from brokerwise.storage.place import Place
@@ -58,7 +61,21 @@ class UpRequest:
         from brokerwise.runtime.seeding.plain import seed_of_count
 
         brokers = DEFAULT_BROKERS if self.brokers is None else self.brokers
-        return seed_of_count(brokers, self.placement or DEFAULT_PLACEMENT, steps)
+        placement = self.placement or DEFAULT_PLACEMENT
+        self._check_places(brokers, placement)
+        places = [parse_point("--place", text) for text in self.places]
+        return seed_of_count(brokers, placement, steps, places)
+
+    def _check_places(self, brokers: int, placement: str) -> None:
+        if placement != NEAREST and self.places:
+            raise InputError(f"--place is for --placement {NEAREST}")
+        if placement == NEAREST and len(self.places) != brokers:
+            raise InputError(
+                f"--placement {NEAREST} has to know where each broker is: found "
+                f"{len(self.places):,} of {brokers:,} places",
+                hint="Give --place X,Y once for each, the first one that of b0; users "
+                "say where they are with `brokerwise subscribe --at X,Y`.",
+            )
 
     def settings(self) -> "Settings":
         from brokerwise.runtime.fleet.settings import Settings, Tls
@@ -111,7 +128,8 @@ class UpRequest:
             words += [] if value is None else [name, str(value)]
         words += ["--data-cluster"] * self.data_cluster
         words += [] if self.master is None else ["--master", self.master]
-        for name, values in (("--step", self.steps), ("--conf", self.conf)):
+        repeated = {"--step": self.steps, "--conf": self.conf, "--place": self.places}
+        for name, values in repeated.items():
             for value in values:
                 words += [name, value]
         return words

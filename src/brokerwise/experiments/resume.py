@@ -16,7 +16,10 @@ Result = dict[str, Any]
 _FOLDER = "cells"
 _MARK = "reproduce.json"  # says that a directory is ours
 # What decides results; a change elsewhere cannot alter them.
-_DECISIVE = ("model", "kernels", "planners", "experiments")
+_DECISIVE = (
+    *("model", "kernels", "planners", "experiments"),
+    *("runtime/balancing", "runtime/simulation"),
+)
 
 
 @dataclass

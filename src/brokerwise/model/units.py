@@ -67,6 +67,17 @@ def parse_rate(text: str, field: str = "rate") -> float:
     return float(number / seconds)
 
 
+def parse_byte_rate(text: str, field: str = "rate") -> float:
+    """`300MB/s`, `64Mbit/s` or plain bytes a second, as bytes a second; 0 is one."""
+    expected = "300MB/s, 64Mbit/s or plain bytes a second"
+    number, unit = _split(text, field, expected)
+    units = {f"{name}/s": Fraction(size) for name, size in _BYTES.items()}
+    units |= {name: Fraction(size, 8) for name, size in _BITS.items()}
+    if unit and unit not in units:
+        raise InputError(f"{field}: found {text!r}, expected {expected}")
+    return float(number * units.get(unit, 1))
+
+
 def parse_share(text: str, field: str = "share") -> float:
     """`3%` or `0.5 %` as a number from 0 to 1."""
     number, unit = _split(text, field, "a percentage such as 3%")

@@ -15,6 +15,8 @@ from brokerwise.runtime.limits import MAX_NAME_BYTES
 T = TypeVar("T")
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_BYTES)]
 CursorRow = tuple[str, str, int, int]  # topic, source, epoch, seq
+RateRow = tuple[str, float, float]  # topic, bytes a second, weight of this average
+SessionRow = tuple[str, tuple[int, ...], int]  # user, its topics, bytes of its state
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,25 @@ class MoveOrder:
 class MoveAnswer:
     answer: str
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class BalancePage:
+    """What a broker carries, for those who balance the fleet.
+
+    `topics` are those that a session has, each with the bytes a second that its
+    messages come to, framed, each counted once: a moving average, whose weight goes
+    from 0 towards 1 with the time that it has been taken over. A session names its
+    topics by their place in that list, and says how much there is to copy if it moves.
+    `left` are topics whose last session has gone, as they were known then; their weight
+    falls with time.
+    """
+
+    broker: str
+    epoch: int
+    topics: tuple[RateRow, ...]
+    sessions: tuple[SessionRow, ...]
+    left: tuple[RateRow, ...] = ()
 
 
 @dataclass(frozen=True)

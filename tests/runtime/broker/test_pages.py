@@ -9,6 +9,7 @@ import pytest
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
 from brokerwise.runtime.control import (
+    BalancePage,
     MoveAnswer,
     MoveOrder,
     RouteChange,
@@ -33,6 +34,9 @@ class Noted:
         return {"status": "up"}
 
     load = sessions = health
+
+    def balance(self) -> BalancePage:
+        return BalancePage("b0", 1, (("news", 2.5, 0.5),), (("ann", (0,), 7),))
 
     def metrics(self) -> str:
         return "up 1\n"
@@ -93,6 +97,8 @@ def test_an_order_that_cannot_be_read_is_refused(page: str, body: bytes) -> None
         (Role.OPERATOR, "GET", "/load", 403),
         (Role.BROKER, "GET", "/load", 200),
         (Role.BROKER, "GET", "/metrics", 200),
+        (Role.BROKER, "GET", "/balance", 200),
+        (Role.OPERATOR, "GET", "/balance", 403),
         (Role.BROKER, "POST", "/publish", 403),
         (Role.BROKER, "POST", "/load", 405),
         (Role.BROKER, "GET", "/nothing", 404),

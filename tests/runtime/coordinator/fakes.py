@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from brokerwise.runtime.control import (
+    BalancePage,
     BrokerConfiguration,
     CursorRow,
     MoveAnswer,
@@ -62,10 +63,15 @@ def plain_seed(count: int, placement: str = "round-robin") -> Seed:
 
 
 class Clock:
-    """The real time, and what a test adds to it."""
+    """The real time, and what a test adds to it: to that which leases go by, and to
+    that of the day."""
 
     def __init__(self) -> None:
         self.added = 0.0
+        self.added_to_day = 0.0
+
+    def wall(self) -> float:
+        return time.time() + self.added_to_day
 
     def __call__(self) -> float:
         return time.monotonic() + self.added
@@ -134,7 +140,7 @@ async def running(
     url = url_of(bound, "127.0.0.1", secure=False)
     clock = Clock()
     with Store(path) as store:
-        coordinator = Coordinator(store, KEYS, ask, clock=clock)
+        coordinator = Coordinator(store, KEYS, ask, clock=clock, wall=clock.wall)
         started = asyncio.Event()
         serving = server(make_app(coordinator), started.set)
         tasks = [asyncio.create_task(serving.serve([bound]))]
@@ -156,7 +162,8 @@ class FakeBroker:
     """Does what the coordinator says, and notes it.
 
     `answers` gives the answer to a step of a move, by step; an asyncio.Event holds it
-    back until it is set. `positions` is what it has seen of topics.
+    back until it is set. `positions` is what it has seen of topics, `rates` what they
+    bring in bytes a second, and `wants` the topics of each user who is connected.
     """
 
     def __init__(self, name: str) -> None:
@@ -173,6 +180,8 @@ class FakeBroker:
         }
         self.hold: dict[str, asyncio.Event] = {}
         self.stops: list[bool] = []
+        self.rates: dict[str, float] = {}
+        self.wants: dict[str, set[str]] = {}
         self.deaf = False
         self.refusing = False
 
@@ -225,6 +234,8 @@ class FakeBroker:
         if self.refusing:
             return HttpAnswer(500, b'{"error":"not today"}')
         match request.path:
+            case "/balance":
+                return HttpAnswer(200, msgspec.json.encode(self._carries()))
             case "/control/routes":
                 return HttpAnswer(200, self._learn(request.body))
             case "/control/move":
@@ -233,6 +244,15 @@ class FakeBroker:
                 self.stops.append(msgspec.json.decode(request.body)["restart"])
                 return HttpAnswer(200, b"{}")
         return HttpAnswer(404, b'{"error":"no such page"}')
+
+    def _carries(self) -> BalancePage:
+        names = sorted({name for wanted in self.wants.values() for name in wanted})
+        sessions = (
+            (user, tuple(names.index(name) for name in sorted(wanted)), 100)
+            for user, wanted in sorted(self.wants.items())
+        )
+        rates = ((name, self.rates.get(name, 0.0), 1.0) for name in names)
+        return BalancePage(self.name, self.epoch, tuple(rates), tuple(sessions))
 
     def _learn(self, body: bytes) -> bytes:
         change = msgspec.json.decode(body, type=RouteChange)

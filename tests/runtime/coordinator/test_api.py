@@ -275,8 +275,8 @@ def test_health_docs_and_description_are_open_and_load_nothing(tmp_path: Path) -
             assert json.loads(health.body) == {"status": "up"}
             description = await request("GET", f"{fleet.url}/openapi.json")
             paths = json.loads(description.body)["paths"]
-            assert {"/registerbroker", "/moves/{id}", "/metrics"} <= set(paths)
-            assert len(paths) == 16
+            assert {"/registerbroker", "/balance/plan", "/metrics"} <= set(paths)
+            assert len(paths) == 25
             page = await request("GET", f"{fleet.url}/docs")
             assert page.content_type.startswith("text/html")
             text = page.body.decode()

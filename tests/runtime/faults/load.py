@@ -1,7 +1,7 @@
 """Load on a real fleet: subscribers that note every message, publishers that send."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,6 +17,7 @@ from brokerwise.runtime.client.events import (
 )
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
+from brokerwise.runtime.frames import RequestToMove
 from brokerwise.runtime.seed import Seed
 from brokerwise.runtime.seeding.plain import seed_of_count
 
@@ -144,17 +145,27 @@ async def loaded_fleet(
     pause: float = 0.01,
     seed: Seed | None = None,
     wants: Callable[[int], Iterable[int]] = lambda number: (number, number + 1),
+    accepts: Callable[[RequestToMove], bool] = lambda request: True,
+    before: Callable[[Operator], Awaitable[object]] | None = None,
 ) -> AsyncIterator[Load]:
-    """A fleet of real processes with subscribers and publishers at work."""
+    """A fleet of real processes with subscribers and publishers at work.
+
+    `before` anybody connects the operator may do something; `accepts` is what clients
+    say to a move.
+    """
     names = tuple(f"t{number}" for number in range(topics))
     seed = seed or seed_of_count(brokers)
     async with AsyncExitStack() as stack:
         fleet = await stack.enter_async_context(running_fleet(seed, state=state))
         operator = Operator(fleet.file)
+        if before is not None:
+            await before(operator)
         listeners: list[Subscriber] = []
         for number in range(subscribers):
             wanted = tuple(dict.fromkeys(names[k % topics] for k in wants(number)))
-            listeners.append(await _subscriber(stack, fleet, f"u{number}", wanted))
+            listeners.append(
+                await _subscriber(stack, fleet, f"u{number}", wanted, accepts)
+            )
         senders, sources = [], tuple(f"p{number}" for number in range(publishers))
         for source in sources:
             token = await operator.register(source)
@@ -180,11 +191,19 @@ async def loaded_fleet(
 
 
 async def _subscriber(
-    stack: AsyncExitStack, fleet: RunningFleet, user: str, topics: tuple[str, ...]
+    stack: AsyncExitStack,
+    fleet: RunningFleet,
+    user: str,
+    topics: tuple[str, ...],
+    accepts: Callable[[RequestToMove], bool],
 ) -> Subscriber:
     token = await Operator(fleet.file).register(user)
     notices: list[Notice] = []
-    client = Client(fleet.coordinator, user, token, on_notice=notices.append)
+    client = Client(
+        *(fleet.coordinator, user, token),
+        accepts_moves=accepts,
+        on_notice=notices.append,
+    )
     await stack.enter_async_context(client)
     await client.subscribe(topics)
     return Subscriber(user, topics, client, notices=notices)

@@ -23,3 +23,16 @@ def test_a_fleet_needs_a_broker() -> None:
 def test_a_placement_that_there_is_not_is_refused() -> None:
     with pytest.raises(InputError, match="'best', expected nearest, round-robin"):
         seed_of_count(2, "best")
+
+
+def test_brokers_are_where_they_are_said_to_be() -> None:
+    seed = seed_of_count(2, "nearest", places=[(1.0, 2.0), (-3.5, 0.0)])
+    assert seed.brokers == (
+        SeedBroker("b0", x=1.0, y=2.0),
+        SeedBroker("b1", x=-3.5, y=0.0),
+    )
+
+
+def test_places_of_some_brokers_only_are_refused() -> None:
+    with pytest.raises(InputError, match="places: found 1, expected 3, one a broker"):
+        seed_of_count(3, "nearest", places=[(1.0, 2.0)])

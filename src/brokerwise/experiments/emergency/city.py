@@ -7,7 +7,7 @@ exactly: whoever computes a distance gets the same one.
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import hypot
+from math import cos, hypot, pi, sin, sqrt
 from typing import NamedTuple
 
 METRES = 10_000  # along each side
@@ -105,6 +105,17 @@ def shelters(seed: int, count: int) -> Iterator[dict[str, str | int | float]]:
             "y": half_metres((row + rng.random()) * METRES / side),
             "beds": 10 + int(rng.random() * 490),
         }
+
+
+def broker_places(count: int) -> list[Place]:
+    """Spread over the city, without regard to where people are: on a spiral whose
+    turns are a golden angle apart, the first one in the middle."""
+    turn, middle = pi * (3 - sqrt(5)), METRES / 2
+    far = [middle * sqrt(number / count) for number in range(count)]
+    return [
+        _inside(middle + r * cos(n * turn), middle + r * sin(n * turn))
+        for n, r in enumerate(far)
+    ]
 
 
 def somewhere(rng: random.Random) -> Place:

@@ -25,6 +25,7 @@ from brokerwise.experiments.emergency.scenario import (
     write_scenario,
 )
 from brokerwise.experiments.emergency.spark_meter import SparkMeter
+from brokerwise.experiments.emergency.tracks import places_at_login
 from brokerwise.experiments.emergency.user_playing import NOTICES
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.data_client import DataClient
@@ -44,7 +45,8 @@ Tell = Callable[[str], None]
 @dataclass(frozen=True)
 class Played:
     """What a scenario has left. `seconds` is how long it took, from its beginning
-    until everything had arrived, in which Spark used `spark_cpu_seconds`."""
+    (`began`, seconds since 1970) until everything had arrived, in which Spark used
+    `spark_cpu_seconds`."""
 
     settings: Settings
     recorder: Recorder
@@ -54,6 +56,7 @@ class Played:
     seconds: float
     spark_cpu_seconds: float
     settled: bool
+    began: float
 
 
 async def prepare(client: DataClient, settings: Settings) -> None:
@@ -129,15 +132,17 @@ class _Play:
             seconds,
             cpu,
             settled,
+            self._began,
         )
 
     async def _register(self) -> dict[str, str]:
         users = sorted(self._scenario.of_user())
+        places = places_at_login(self._scenario)
         room = asyncio.Semaphore(_AT_ONCE)
 
         async def one(user: str) -> str:
             async with room:
-                return await self._operator.register(user)
+                return await self._operator.register(user, places.get(user))
 
         tokens = await asyncio.gather(*(one(user) for user in users))
         return dict(zip(users, tokens, strict=True))

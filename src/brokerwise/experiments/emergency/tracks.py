@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from brokerwise.experiments.emergency.city import Place, between
-from brokerwise.experiments.emergency.scenario import Action, Move
+from brokerwise.experiments.emergency.scenario import Action, Login, Move, Scenario
 from brokerwise.model.errors import InputError
 
 
@@ -34,3 +34,13 @@ def _on_the_way(move: Move, start: Place, at: float) -> Place:
     if at >= move.arrives:
         return goal
     return between(start, goal, (at - move.at) / (move.arrives - move.at))
+
+
+def places_at_login(scenario: Scenario) -> dict[str, Place]:
+    """Where each user is when it first logs in, which is when it is given a broker."""
+    found = {}
+    for user, actions in scenario.of_user().items():
+        logins = [action.at for action in actions if isinstance(action, Login)]
+        if logins:
+            found[user] = Track(user, actions).place_at(logins[0])
+    return found

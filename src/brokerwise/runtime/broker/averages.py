@@ -45,6 +45,12 @@ class MovingRate:
         return self.per_second
 
     @property
+    def weight(self) -> float:
+        """How much of an average over all time this is: 0 before any time has passed,
+        then towards 1."""
+        return self._weight
+
+    @property
     def per_second(self) -> float:
         """The rate as of the last look."""
         return self._sum / self._weight if self._weight else 0.0

@@ -54,6 +54,7 @@ class Delivery:
             topic.latency.record(self._microseconds_since(item.arrived))
             return
         framed = self._frame_text(encode(item.message(topic.name, data, skipped)))
+        topic.framed_bytes += len(framed)
         own = _session_of(topic, sender)
         if own is None:
             self._add(topic, framed, item.arrived)

@@ -9,6 +9,7 @@ import msgspec
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.admission import may_publish_as
 from brokerwise.runtime.control import (
+    BalancePage,
     MoveAnswer,
     MoveOrder,
     RouteChange,
@@ -47,6 +48,8 @@ class Actions(Protocol):
     def load(self) -> Mapping[str, Any]: ...
 
     def sessions(self) -> Mapping[str, Any]: ...
+
+    def balance(self) -> BalancePage: ...
 
     def metrics(self) -> str: ...
 
@@ -120,6 +123,8 @@ class Pages:
                 return _json(actions.load())
             case "/sessions":
                 return _json(actions.sessions())
+            case "/balance":
+                return _json(actions.balance())
             case "/metrics":
                 text = actions.metrics().encode()
                 return HttpAnswer(200, text, "text/plain; version=0.0.4; charset=utf-8")
@@ -139,6 +144,7 @@ _METHODS = {
     "/health": "GET",
     "/load": "GET",
     "/sessions": "GET",
+    "/balance": "GET",
     "/metrics": "GET",
     "/publish": "POST",
     "/control/routes": "POST",

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
 from brokerwise.runtime.broker.connections import Connections
 from brokerwise.runtime.broker.coordination import Coordination, Lease
 from brokerwise.runtime.broker.data_cluster import DataCluster
@@ -20,6 +21,7 @@ from brokerwise.runtime.broker.steps import Steps
 from brokerwise.runtime.broker.topic import Item
 from brokerwise.runtime.channel_names import is_channel, is_dataset
 from brokerwise.runtime.control import (
+    BalancePage,
     BrokerRegistration,
     Heartbeat,
     MoveAnswer,
@@ -64,6 +66,7 @@ class Broker:
         self._passage = Passage(launch.name, self, frame_text, time.perf_counter)
         self._hub = Hub(self._passage, self)
         self._measures = Measures(self._passage)
+        self._byte_rates = ByteRates(self._passage)
         self._peers = Peers(launch.name, token, tls)
         self._steps = Steps(self._passage)
         self._connections = Connections(
@@ -218,6 +221,11 @@ class Broker:
             for user, session in self._hub.users.items()
         }
 
+    def balance(self) -> BalancePage:
+        self._byte_rates.look(self._loop.time())
+        name, epoch = self._launch.name, self._coordination.epoch
+        return balance_page(name, epoch, self._byte_rates, self._hub.users)
+
     def metrics(self) -> str:
         now, sessions = self._loop.time(), len(self._connections.sessions)
         return metrics_text(self._measures, now, sessions, self._passage.links)
@@ -275,6 +283,7 @@ class Broker:
     def _beat(self) -> None:
         self._connections.beat()
         self._measures.look(self._loop.time())
+        self._byte_rates.look(self._loop.time())
 
     async def _keep_lease(self) -> None:
         while True:

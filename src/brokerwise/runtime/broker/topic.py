@@ -47,7 +47,8 @@ class Topic:
     or go when there are none. `written` bytes have gone since it was last seen whether
     its sessions keep up. `positions` are of the last message delivered of each
     source; with a processing step, messages that the sequencer has passed may still
-    wait for it.
+    wait for it. `framed_bytes` counts each message that had sessions here, as it is
+    framed, once.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class Topic:
         "arrivals",
         "carried",
         "delivered",
+        "framed_bytes",
         "joining",
         "latency",
         "leaving",
@@ -85,6 +87,7 @@ class Topic:
         self.written = 0
         self.received = 0
         self.delivered = 0
+        self.framed_bytes = 0
         self.latency = LatencyHistogram()
 
     def add(self, session: Session) -> None:

@@ -17,6 +17,8 @@ MOST_TOPICS = 2_000  # of one request: with the longest names it still fits
 @dataclass(frozen=True)
 class _User:
     user: str
+    x: float | None = None
+    y: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,12 @@ class Coordinator:
         """Those of the overlay that the fleet runs; none if it runs none."""
         return (await self._ask("/subchannels", None, _Space, "GET")).axes
 
-    async def register_user(self, user: str) -> str:
-        """The user's token; only operators may ask."""
-        return (await self._ask("/registeruser", _User(user), _Registered)).token
+    async def register_user(
+        self, user: str, place: tuple[float, float] | None = None
+    ) -> str:
+        """The user's token; only operators may ask. `place` is where the user is."""
+        content = _User(user, *(place or (None, None)))
+        return (await self._ask("/registeruser", content, _Registered)).token
 
     async def _ask(
         self, path: str, content: object, kind: type[T], method: str = "POST"

@@ -1,7 +1,7 @@
 """The coordinator's HTTP API: its paths, who may call them, what they answer."""
 
 from brokerwise.runtime import control
-from brokerwise.runtime.coordinator import bodies
+from brokerwise.runtime.coordinator import balance_endpoints, bodies
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.endpoints import Endpoints
 from brokerwise.runtime.service import fields
@@ -20,11 +20,12 @@ from brokerwise.runtime.service.gate import Gate
 def make_app(coordinator: Coordinator) -> Gate:
     """The whole API as an ASGI application; it does not run the coordinator."""
     calls = Endpoints(coordinator)
+    balance = balance_endpoints.BalanceEndpoints(coordinator)
     about = Service(
         title="Brokerwise coordinator",
-        description="Registers brokers and users, places sessions, keeps routes, and "
-        "drives moves and drains. All bodies are JSON.",
-        endpoints=endpoints(calls),
+        description="Registers brokers and users, places sessions, keeps routes, "
+        "drives moves and drains, and balances load. All bodies are JSON.",
+        endpoints=[*endpoints(calls), *balance_endpoints.endpoints(balance)],
         health=(calls.health, fields.Health),
         metrics=calls.metrics,
     )

@@ -173,7 +173,7 @@ class BrokerStatus(BaseModel):
 
 
 class StatusAnswer(BaseModel):
-    """`moves` counts them by state."""
+    """`moves` counts them by state; `balancer` is what the balancer is at."""
 
     brokers: list[BrokerStatus]
     moves: dict[str, int]
@@ -182,6 +182,7 @@ class StatusAnswer(BaseModel):
     digest: str
     placement: str
     period_seconds: int
+    balancer: str
 
 
 class SubchannelsAnswer(BaseModel):

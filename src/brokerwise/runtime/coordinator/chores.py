@@ -11,6 +11,7 @@ from collections.abc import Callable
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.control import MoveAnswer, MoveOrder
 from brokerwise.runtime.coordinator import drains, moves
+from brokerwise.runtime.coordinator.balancing import Balancing
 from brokerwise.runtime.coordinator.brokers import Broker, the_broker
 from brokerwise.runtime.coordinator.herald import Herald
 from brokerwise.runtime.coordinator.membership import Then
@@ -39,6 +40,7 @@ class Chores:
         store: Store,
         telling: Telling,
         herald: Herald,
+        balancing: Balancing,
         *,
         sweep: Callable[[], None],
         wall: Callable[[], float],
@@ -46,6 +48,7 @@ class Chores:
         self._store = store
         self._telling = telling
         self._herald = herald
+        self._balancing = balancing
         self._sweep = sweep
         self._wall = wall
         self._woken = asyncio.Event()
@@ -74,6 +77,7 @@ class Chores:
         self._sweep()
         with self._store.change() as sql:
             drains.advance(sql, self._wall())
+            self._balancing.advance(sql, self._wall())
         if self._telling_routes is None or self._telling_routes.done():
             self._telling_routes = group.create_task(self._herald.catch_up())
         self._start_moves(group)
@@ -83,7 +87,10 @@ class Chores:
                 self._stopping[key] = group.create_task(self._stop(broker))
 
     def _start_moves(self, group: asyncio.TaskGroup) -> None:
-        for move in moves.unfinished_moves(self._store.sql, 2 * MOVES_AT_ONCE):
+        paused = self._balancing.mode.paused
+        for move in moves.unfinished_moves(
+            self._store.sql, 2 * MOVES_AT_ONCE, but_waiting=paused
+        ):
             if len(self._moving) >= MOVES_AT_ONCE:
                 return
             if move.id not in self._moving:

@@ -1,5 +1,6 @@
 """The coordinator: every request that it answers, as a call."""
 
+import asyncio
 import logging
 import ssl
 import time
@@ -16,6 +17,7 @@ from brokerwise.runtime.control import (
     Route,
 )
 from brokerwise.runtime.coordinator import drains, members, moves, seats
+from brokerwise.runtime.coordinator.balancing import Balancing
 from brokerwise.runtime.coordinator.brokers import all_brokers, is_current, the_broker
 from brokerwise.runtime.coordinator.chores import Chores
 from brokerwise.runtime.coordinator.herald import Herald
@@ -58,9 +60,13 @@ class Coordinator:
         self._started = clock()
         self._telling = Telling(ask, keys.token(Role.BROKER, "coordinator"), tls)
         self._herald = Herald(store, self._telling)
+        self.balancing = Balancing(store, self._telling, wall=wall)
         self._chores = Chores(
-            store, self._telling, self._herald, sweep=self.sweep, wall=wall
+            *(store, self._telling, self._herald, self.balancing),
+            sweep=self.sweep,
+            wall=wall,
         )
+        self.balancing.wake = self._chores.wake
         self._leases = Leases()
         for broker in all_brokers(store.sql):
             if broker.alive:
@@ -72,8 +78,11 @@ class Coordinator:
         return self._store.sql
 
     async def run(self) -> None:
-        """Look after leases, moves and drains until cancelled, which loses nothing."""
-        await self._chores.run()
+        """Look after leases, moves, drains and the balance of the fleet until
+        cancelled, which loses nothing."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._chores.run())
+            group.create_task(self.balancing.run())
 
     def register(self, registration: BrokerRegistration) -> BrokerConfiguration:
         with self._store.change() as sql:
@@ -104,7 +113,7 @@ class Coordinator:
             self._lose(name)
         if now - self._started > EXPECTED_SECONDS:
             for broker in all_brokers(self.sql):
-                if broker.state is BrokerState.EXPECTED:
+                if broker.state is BrokerState.EXPECTED and not broker.since:
                     self._lose(broker.name)
 
     async def join(self, request: JoinRequest) -> JoinAnswer:

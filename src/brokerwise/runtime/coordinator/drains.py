@@ -14,6 +14,7 @@ from brokerwise.runtime.coordinator.carriers import hand_over
 from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.moves import (
     attempts,
+    end_decided_from,
     end_requests_from,
     end_requests_to,
     is_awaited,
@@ -52,6 +53,7 @@ def begin_drain(sql: Sql, name: str, then: Then, now: float) -> int:
     if broker.state is BrokerState.UP:
         _forget_attempts(sql, name)
         end_requests_to(sql, name, f"broker {name!r} is being drained")
+        end_decided_from(sql, name, f"broker {name!r} is being drained")
     set_state(sql, name, BrokerState.DRAINING, then, now)
     _ask_to_leave(sql, the_broker(sql, name))
     return len(seats)

@@ -1,15 +1,16 @@
 """The calls of the HTTP API: each takes a checked body and gives an answer."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from brokerwise.runtime.coordinator import bodies, moves, reporting
+from brokerwise.runtime.coordinator.balance_views import state_of_mind
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.moving import MoveState
 from brokerwise.runtime.limits import MAX_SEQ
+from brokerwise.runtime.service.answers import json_answer
 from brokerwise.runtime.service.refusals import ForbiddenError, NotFoundError
 from brokerwise.runtime.tokens import Holder, Role
 
@@ -25,33 +26,33 @@ class Endpoints:
     async def register_broker(self, body: bodies.Registration) -> Response:
         """A broker starts, or comes back after it lost its lease. It gets a new epoch
         and all that it needs to know."""
-        return _json(self._coordinator.register(body.plain()))
+        return json_answer(self._coordinator.register(body.plain()))
 
     async def heartbeat(self, body: bodies.Report) -> Response:
         """A broker lives. `lost` says that its epoch has been given up: it closes its
         sessions and registers again."""
-        return _json(self._coordinator.heartbeat(body.plain()))
+        return json_answer(self._coordinator.heartbeat(body.plain()))
 
     async def leaving(self, body: bodies.Leaving) -> Response:
         """A broker ends in good order: its sessions are placed elsewhere at once."""
         self._coordinator.leave(body.broker, body.epoch)
-        return _json({})
+        return json_answer({})
 
     async def join(self, body: bodies.Join) -> Response:
         """A broker begins to carry topics, or (`leave`) stops. 409 if its epoch has
         been given up."""
-        return _json(await self._coordinator.join(body.plain()))
+        return json_answer(await self._coordinator.join(body.plain()))
 
     async def routes(self, body: bodies.RoutesRequest) -> Response:
         """Which brokers carry the topics. Without a plan a topic that nobody carries
         is given to a broker, if any is up."""
         found, unknown = await self._coordinator.routes(body.topics)
-        return _json({"routes": found, "unknown": unknown})
+        return json_answer({"routes": found, "unknown": unknown})
 
     async def register_user(self, body: bodies.User) -> Response:
         """A token for a user, the same each time."""
         token = self._coordinator.register_user(body.user, body.point)
-        return _json({"user": body.user, "token": token})
+        return json_answer({"user": body.user, "token": token})
 
     async def request_broker(
         self, request: Request, body: bodies.BrokerRequest
@@ -61,13 +62,13 @@ class Endpoints:
         holder: Holder = request.state.holder
         if holder.role is Role.USER and holder.name != body.user:
             raise ForbiddenError(f"the token is not for user {body.user!r}")
-        return _json(self._coordinator.request_broker(body.user, body.topics))
+        return json_answer(self._coordinator.request_broker(body.user, body.topics))
 
     async def request_move(self, body: bodies.MoveRequest) -> Response:
         """Ask a user's session to move from one broker to another; the answer says
         that the move has begun."""
         move = self._coordinator.request_move(body.user, body.source, body.target)
-        return _json(reporting.move_view(move))
+        return json_answer(reporting.move_view(move))
 
     async def list_moves(
         self,
@@ -76,7 +77,7 @@ class Endpoints:
     ) -> Response:
         """The newest moves, those in one state if it is given."""
         found = moves.newest_moves(self._coordinator.sql, state, limit)
-        return _json({"moves": [reporting.move_view(move) for move in found]})
+        return json_answer({"moves": [reporting.move_view(move) for move in found]})
 
     async def show_move(
         self, number: Annotated[int, Path(alias="id", ge=1, le=MAX_SEQ)]
@@ -85,40 +86,39 @@ class Endpoints:
         move = moves.find_move(self._coordinator.sql, number)
         if move is None:
             raise NotFoundError(f"there is no move {number}")
-        return _json(reporting.move_view(move))
+        return json_answer(reporting.move_view(move))
 
     async def drain(self, body: bodies.DrainRequest) -> Response:
         """Move all sessions of a broker elsewhere, and place nothing there."""
-        return _json({"moves": self._coordinator.drain(body.broker, body.then)})
+        return json_answer({"moves": self._coordinator.drain(body.broker, body.then)})
 
     async def activate(self, body: bodies.ActivateRequest) -> Response:
         """End a drain: sessions may be placed on the broker again."""
         self._coordinator.activate(body.broker)
-        return _json({})
+        return json_answer({})
 
     async def status(self) -> Response:
         """The fleet at a glance."""
-        found = reporting.status(self._coordinator.sql, self._coordinator.reports)
-        return _json(found)
+        sql, balancing = self._coordinator.sql, self._coordinator.balancing
+        found = reporting.status(sql, self._coordinator.reports)
+        mode, words = balancing.mode, balancing.words
+        mind = state_of_mind(sql, mode, words, balancing.now())
+        return json_answer({**found, "balancer": mind})
 
     async def subchannels(self) -> Response:
         """How an overlay's content is cut into sub-channels: that of the k-th cell is
         topic `subchannel/k`. Empty without an overlay."""
-        return _json({"axes": reporting.axes(self._coordinator.sql)})
+        return json_answer({"axes": reporting.axes(self._coordinator.sql)})
 
     async def topics(self) -> Response:
         """The topics that there are, with their planned rates."""
-        return _json({"topics": reporting.topic_rates(self._coordinator.sql)})
+        return json_answer({"topics": reporting.topic_rates(self._coordinator.sql)})
 
     async def health(self) -> Response:
         """The coordinator answers."""
-        return _json({"status": "up"})
+        return json_answer({"status": "up"})
 
     async def metrics(self) -> Response:
         """For Prometheus."""
         text = reporting.metrics(self._coordinator.sql, self._coordinator.reports)
         return PlainTextResponse(text)
-
-
-def _json(content: Any) -> Response:
-    return Response(msgspec.json.encode(content), media_type="application/json")

@@ -1,6 +1,6 @@
 """The tables of the coordinator's state. Their version is the file's user_version."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = """
 CREATE TABLE settings (
@@ -61,8 +61,29 @@ CREATE TABLE moves (
     target TEXT NOT NULL,
     home TEXT,                            -- NULL: all that the user has at the source
     state TEXT NOT NULL,
-    reason TEXT NOT NULL DEFAULT ''
+    reason TEXT NOT NULL DEFAULT '',
+    session TEXT NOT NULL DEFAULT '',     -- its first topic by the plan, if any
+    decision INTEGER,                     -- that of the balancer which it belongs to
+    ended REAL                            -- seconds since 1970, once that was noticed
 );
 CREATE INDEX moves_by_state ON moves (state);
 CREATE INDEX moves_by_session ON moves (user, source);
+CREATE INDEX moves_by_decision ON moves (decision) WHERE decision IS NOT NULL;
+CREATE INDEX moves_unnoticed ON moves (id) WHERE ended IS NULL;
+CREATE INDEX moves_by_end ON moves (ended) WHERE ended IS NOT NULL;
+CREATE TABLE decisions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    digest TEXT NOT NULL,                 -- '' if there is nothing to approve
+    at REAL NOT NULL,
+    state TEXT NOT NULL,
+    automatic INTEGER NOT NULL,           -- whether nobody asked for it
+    policy TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    proposal TEXT,                        -- JSON, NULL if it is a change of mind only
+    begun REAL,
+    ended REAL,
+    outcome TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX decisions_by_digest ON decisions (digest);
+CREATE INDEX decisions_by_state ON decisions (state);
 """

@@ -87,6 +87,7 @@ def _fill(sql: Sql, seed: Seed) -> None:
         "placement": seed.placement,
         "period_seconds": str(seed.period_seconds),
         "axes": msgspec.json.encode(axes).decode(),
+        "balance": "{}",
     }
     sql.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
     sql.executemany(

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from brokerwise.runtime.control import (
     Address,
+    BalancePage,
     CursorRow,
     MoveAnswer,
     MoveOrder,
@@ -21,6 +22,7 @@ T = TypeVar("T")
 # A broker that joins waits for those that are told, and for less than a request lasts.
 TELL_SECONDS = REQUEST_SECONDS / 2
 ORDER_SECONDS = MOVE_SECONDS + REQUEST_SECONDS
+GATHER_SECONDS = 5.0  # a page with very many sessions takes a while
 
 
 class Ask(Protocol):
@@ -32,6 +34,7 @@ class Ask(Protocol):
         body: object,
         kind: type[T],
         *,
+        method: str,
         token: str,
         seconds: float,
         ssl: ssl.SSLContext | None,
@@ -72,6 +75,12 @@ class Telling:
             broker, "/control/move", order, MoveAnswer, ORDER_SECONDS
         )
 
+    async def balance(self, broker: Address) -> BalancePage:
+        """What a broker carries."""
+        return await self._say(
+            broker, "/balance", None, BalancePage, GATHER_SECONDS, "GET"
+        )
+
     async def stop(self, broker: Address, *, restart: bool) -> None:
         await self._say(
             broker,
@@ -82,12 +91,22 @@ class Telling:
         )
 
     async def _say(
-        self, broker: Address, path: str, body: object, kind: type[T], seconds: float
+        self,
+        broker: Address,
+        path: str,
+        body: object,
+        kind: type[T],
+        seconds: float,
+        method: str = "POST",
     ) -> T:
         url = "http" + broker.url.removeprefix("ws") + path
         try:
             return await self._ask(
-                url, body, kind, token=self._token, seconds=seconds, ssl=self._tls
+                *(url, body, kind),
+                method=method,
+                token=self._token,
+                seconds=seconds,
+                ssl=self._tls,
             )
         except UnreachableError:
             self.silent.add(broker.broker)

@@ -1,7 +1,7 @@
 """One more broker for a fleet that runs, as a process of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.programs import Programs
 from brokerwise.runtime.fleet.settings import Settings, Tls
 from brokerwise.runtime.fleet.supervisor import kept
-from brokerwise.runtime.naming import refusal
+from brokerwise.runtime.naming import next_broker, refusal
 from brokerwise.runtime.tokens import Keys
 
 _POLL_SECONDS = 0.2
@@ -42,7 +42,7 @@ async def joined_broker(
     restart ends comes back. Whoever leaves should `drain` it first.
     """
     known = {b.broker: b.state for b in (await Operator(fleet).status()).brokers}
-    name = name or next_name(known)
+    name = name or next_broker(known)
     wrong = refusal(name)
     if wrong:
         raise InputError(f"--name: {wrong}")
@@ -65,17 +65,7 @@ def joining_settings(fleet: FleetFile, host: str = "") -> Settings:
     return Settings(host=host or fleet.host, tls=tls)
 
 
-def next_name(known: Iterable[str]) -> str:
-    """One above the highest of b0, b1, ... that the fleet has or had."""
-    numbers = [int(name[1:]) for name in known if name[:1] == "b" and _digits(name[1:])]
-    return f"b{max(numbers, default=-1) + 1}"
-
-
 async def fleet_over(fleet: FleetFile) -> None:
     """Returns when the process that keeps the fleet has gone."""
     while fleet.running:
         await asyncio.sleep(_POLL_SECONDS)
-
-
-def _digits(text: str) -> bool:
-    return text.isascii() and text.isdigit()

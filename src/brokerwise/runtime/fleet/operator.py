@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.files import FleetFile
+from brokerwise.runtime.limits import REQUEST_SECONDS
 from brokerwise.runtime.tls import client_tls
 from brokerwise.runtime.wire.errors import RefusedError
 from brokerwise.runtime.wire.requests import ask
@@ -47,7 +48,7 @@ class BrokerStatus:
 @dataclass(frozen=True)
 class FleetStatus:
     """`moves` counts them by state; capacities are messages in `period_seconds`, 0 if
-    nobody said."""
+    nobody said; `balancer` is what the balancer is at."""
 
     brokers: tuple[BrokerStatus, ...]
     moves: dict[str, int]
@@ -56,6 +57,7 @@ class FleetStatus:
     digest: str = ""
     placement: str = ""
     period_seconds: int = 0
+    balancer: str = ""
 
     def broker(self, name: str) -> BrokerStatus | None:
         return next((b for b in self.brokers if b.broker == name), None)
@@ -102,30 +104,42 @@ class Operator:
         self._ssl = client_tls(fleet.coordinator, fleet.authority)
 
     async def status(self) -> FleetStatus:
-        return await self._ask("GET", "/status", None, FleetStatus)
+        return await self.ask("GET", "/status", None, FleetStatus)
 
     async def drain(self, broker: str, then: str = "stay") -> int:
         """Empty a broker; `then` is stay, stop or restart. The number of moves."""
         body = {"broker": broker, "then": then}
-        return (await self._ask("POST", "/drain", body, _Drained)).moves
+        return (await self.ask("POST", "/drain", body, _Drained)).moves
 
     async def activate(self, broker: str) -> None:
-        await self._ask("POST", "/activate", {"broker": broker}, dict[str, Any])
+        await self.ask("POST", "/activate", {"broker": broker}, dict[str, Any])
 
     async def move(self, user: str, source: str, target: str) -> int:
         """Ask for a session to be moved; the number of the move."""
         body = {"user": user, "from": source, "to": target}
-        return (await self._ask("POST", "/moves", body, MoveStatus)).id
+        return (await self.ask("POST", "/moves", body, MoveStatus)).id
 
     async def move_status(self, move: int) -> "MoveStatus":
-        return await self._ask("GET", f"/moves/{move}", None, MoveStatus)
+        return await self.ask("GET", f"/moves/{move}", None, MoveStatus)
 
-    async def register(self, user: str) -> str:
-        """The token of a user, new or not."""
-        answer = await self._ask("POST", "/registeruser", {"user": user}, _Registered)
+    async def register(
+        self, user: str, place: tuple[float, float] | None = None
+    ) -> str:
+        """The token of a user, new or not; `place` is where it is, for `nearest`."""
+        x, y = place or (None, None)
+        body = {"user": user, "x": x, "y": y}
+        answer = await self.ask("POST", "/registeruser", body, _Registered)
         return answer.token
 
-    async def _ask(self, method: str, path: str, body: object, kind: type[T]) -> T:
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        kind: type[T],
+        seconds: float = REQUEST_SECONDS,
+    ) -> T:
+        """Any call of the coordinator's API."""
         try:
             return await ask(
                 self._fleet.coordinator + path,
@@ -133,6 +147,7 @@ class Operator:
                 kind,
                 method=method,
                 token=self._fleet.operator_token,
+                seconds=seconds,
                 ssl=self._ssl,
             )
         except RefusedError as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from brokerwise.runtime.fleet.files import FleetFile, remove_fleet, write_fleet
+from brokerwise.runtime.fleet.growing import growing
 from brokerwise.runtime.fleet.keeper import Keeper, Tell
 from brokerwise.runtime.fleet.lock import holding
 from brokerwise.runtime.fleet.processes import ProcessName
@@ -96,7 +97,8 @@ async def running_fleet(
             async with _up(seed, programs, tell) as kept_ones:
                 file = await _fleet_file(kept_ones, secret, seed, programs)
                 write_fleet(state, file)
-                yield RunningFleet(state, file, kept_ones)
+                async with growing(file, programs, tell, kept_ones.brokers):
+                    yield RunningFleet(state, file, kept_ones)
         finally:
             remove_fleet(state)
 

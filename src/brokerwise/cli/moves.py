@@ -1,0 +1,231 @@
+"""`brokerwise moves`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from brokerwise.cli.console import print_json, print_result
+from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress, with_state
+from brokerwise.cli.moves_request import MovesRequest
+from brokerwise.cli.options import Json
+from brokerwise.cli.signals import run_until_told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from brokerwise.runtime.fleet.balancing import BalanceOperator
+
+EXIT_REFUSED = 1
+_LISTED = 5  # decisions beside the state of the balancer
+
+
+def moves(
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="What would move, and what that would give."),
+    ] = False,
+    approve: Annotated[
+        str, typer.Option(help="Do exactly what the dry run of this digest showed.")
+    ] = "",
+    automatic: Annotated[
+        bool, typer.Option("--automatic", help="Decide without asking from now on.")
+    ] = False,
+    manual: Annotated[
+        bool, typer.Option("--manual", help="Decide nothing without being asked.")
+    ] = False,
+    pause: Annotated[
+        bool, typer.Option("--pause", help="Begin no more moves.")
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on.")] = False,
+    list_: Annotated[
+        int,
+        typer.Option(
+            "--list", min=0, max=1_000, help="The last so many decisions, and why."
+        ),
+    ] = 0,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            help="planned, ldm, sdm, gsh, ldm+gsh, sdm+gsh or none (planned)."
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(help="Move only if cov is above this (0.1),")
+    ] = None,
+    beta: Annotated[
+        str | None,
+        typer.Option(help="and the mean load above this, such as 300MB/s (0)."),
+    ] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="gsh: only if cov is above this (0.5),")
+    ] = None,
+    theta: Annotated[
+        str | None, typer.Option(help="and the mean load above this (0).")
+    ] = None,
+    max_moves: Annotated[
+        int | None, typer.Option(min=0, help="At most so many sessions move.")
+    ] = None,
+    max_state: Annotated[
+        str | None, typer.Option(help="At most so much is copied, such as 10MB.")
+    ] = None,
+    hot_only: Annotated[
+        str | None,
+        typer.Option(help="Relieve only brokers so far above the mean, such as 20%."),
+    ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            help="What a broker can carry, such as 40MB/s: more or fewer brokers may "
+            "be proposed."
+        ),
+    ] = None,
+    broker_hour: Annotated[
+        float | None, typer.Option(min=0, help="What a broker costs an hour, in USD.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(help="--automatic: how often to look (10s).")
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(help="--automatic: how long a session rests after a move (5min)."),
+    ] = None,
+    hourly_moves: Annotated[
+        int | None,
+        typer.Option(min=0, help="--automatic: at most so many moves in any hour."),
+    ] = None,
+    state: State = DEFAULT_STATE,
+    json: Json = False,
+) -> None:
+    """Balance the load of a fleet: see, try, approve, or leave it to the balancer.
+
+    Without options: what the balancer is at, and what each broker carries. A dry run
+    moves nobody; what it shows is done when its digest is approved, and refused if the
+    fleet has changed since.
+
+    \b
+    Examples:
+      brokerwise moves --dry-run --max-moves 50
+      brokerwise moves --approve 9f31c2a07be4
+      brokerwise moves --automatic --hot-only 20%
+      brokerwise moves --dry-run --capacity 40MB/s --broker-hour 0.15
+    """
+    request = MovesRequest(
+        dry_run=dry_run,
+        approve=approve,
+        automatic=automatic,
+        manual=manual,
+        pause=pause,
+        resume=resume,
+        list=list_,
+        policy=policy,
+        alpha=alpha,
+        beta=beta,
+        gamma=gamma,
+        theta=theta,
+        max_moves=max_moves,
+        max_state=max_state,
+        hot_only=hot_only,
+        capacity=capacity,
+        broker_hour=broker_hour,
+        every=every,
+        window=window,
+        hourly_moves=hourly_moves,
+    )
+    action, options = request.action(), request.options()
+
+    from brokerwise.runtime.fleet.balancing import BalanceOperator
+    from brokerwise.runtime.fleet.files import read_fleet
+    from brokerwise.runtime.fleet.operator import Operator
+
+    operator = BalanceOperator(Operator(read_fleet(state)))
+    if action == "dry-run":
+        _plan(operator, options, state, json)
+    elif action == "approve":
+        _approve(operator, approve.lower(), state, json)
+    elif action == "list":
+        _list(operator, list_, json)
+    else:
+        _change(operator, action, options)
+        _show(operator, state, json)
+
+
+def _plan(
+    operator: "BalanceOperator", options: "Mapping[str, Any]", state: "Path", json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from brokerwise.cli.moves_text import DIGEST_SHOWN, plan_text
+
+    found = run_until_told(operator.plan(options))
+    if json:
+        print_json(asdict(found))
+        return
+    command = f"brokerwise moves --approve {found.digest[:DIGEST_SHOWN]}"
+    print_result(plan_text(found, with_state(command, state)))
+
+
+def _approve(
+    operator: "BalanceOperator", digest: str, state: "Path", json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from brokerwise.cli.console import print_error
+    from brokerwise.cli.moves_text import approved_text
+    from brokerwise.model.errors import BrokerwiseError
+    from brokerwise.runtime.fleet.balancing import followed
+    from brokerwise.runtime.fleet.operator import OperationRefusedError
+
+    try:
+        found = run_until_told(operator.approve(digest))
+    except OperationRefusedError as refused:
+        if refused.status != 409:
+            raise
+        again = with_state("brokerwise moves --dry-run", state)
+        hint = f"Nothing was moved. Make a new plan: {again}"
+        print_error(BrokerwiseError(refused.text, hint=hint))
+        raise typer.Exit(EXIT_REFUSED) from None
+    over = run_until_told(followed(operator, found.number, progress))
+    if json:
+        print_json({**asdict(over), "begins": found.begins})
+    else:
+        print_result(approved_text(over, begins=found.begins))
+
+
+def _list(operator: "BalanceOperator", count: int, json: bool) -> None:
+    from dataclasses import asdict
+
+    from brokerwise.cli.moves_text import decisions_text
+
+    found = run_until_told(operator.decisions(count))
+    if json:
+        print_json({"decisions": [asdict(decision) for decision in found]})
+    else:
+        print_result(decisions_text(found))
+
+
+def _change(
+    operator: "BalanceOperator", action: str, options: "Mapping[str, Any]"
+) -> None:
+    if action in ("automatic", "manual"):
+        run_until_told(operator.set_mode(action == "automatic", options))
+    elif action == "pause":
+        run_until_told(operator.pause())
+    elif action == "resume":
+        run_until_told(operator.resume())
+
+
+def _show(operator: "BalanceOperator", state: "Path", json: bool) -> None:
+    from dataclasses import asdict
+
+    from brokerwise.cli.moves_text import balance_text
+
+    found = run_until_told(operator.look())
+    decisions = run_until_told(operator.decisions(_LISTED))
+    if json:
+        listed = [asdict(decision) for decision in decisions]
+        print_json({**asdict(found), "decisions": listed})
+        return
+    next_ = with_state("brokerwise moves --dry-run", state)
+    print_result(balance_text(found, decisions, next_))

@@ -1,0 +1,243 @@
+"""Whether what the paper says of its figures is so in ours."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from brokerwise.experiments.balance_published import (
+    CLAIMS,
+    CROWDED,
+    LEAST_ALPHA,
+    SPARSE,
+    SUBSCRIBERS,
+)
+from brokerwise.experiments.balance_settings import CITY, NEAREST, PAPER
+
+Record = Mapping[str, Any]
+Judged = tuple[bool, str]
+
+_SIMILAR = 0.25  # of the larger: two values that differ by less are about equal
+_MUCH = 2.0  # times as many
+_BALANCED = 0.01  # by how much cov may be above alpha and still count as balanced
+
+
+class MissingError(LookupError):
+    """A run that a claim is about is not there yet."""
+
+
+class Runs:
+    """The runs of the figures, and those of the sweep."""
+
+    def __init__(self, figures: Iterable[Record], sweep: Iterable[Record]) -> None:
+        self._figures = {(r["world"], r["placement"], r["policy"]): r for r in figures}
+        self.sweep = list(sweep)
+
+    def city(self, placement: str, policy: str) -> Record:
+        return self._one(CITY.key, placement, policy)
+
+    def paper(self, policy: str) -> Record:
+        return self._one(PAPER.key, NEAREST, policy)
+
+    def _one(self, *key: str) -> Record:
+        if key not in self._figures:
+            raise MissingError(key)
+        return self._figures[key]
+
+
+def judged_claims(figures: Sequence[Record], sweep: Sequence[Record]) -> list[Record]:
+    """Each claim, with whether it holds (None if runs are missing) and our numbers."""
+    runs = Runs(figures, sweep)
+    found: list[Record] = []
+    for claim in CLAIMS:
+        try:
+            holds: bool | None
+            holds, ours = _JUDGES[claim.key](runs)
+        except MissingError:
+            holds, ours = None, "not run yet"
+        found.append(
+            {
+                "figures": claim.figures,
+                "paper": claim.text,
+                "holds": holds,
+                "ours": ours,
+            }
+        )
+    return found
+
+
+def _slight(runs: Runs) -> Judged:
+    said, holds = [], True
+    for placement in ("random", "round-robin"):
+        none = runs.city(placement, "none")
+        for policy in ("ldm", "sdm"):
+            run = runs.city(placement, policy)
+            holds &= run["cov"] <= none["cov"]
+            holds &= run["max_load"] <= none["max_load"]
+            said.append(
+                f"{placement} {policy} cov {none['cov']:.3f} -> {run['cov']:.3f}, max "
+                f"load {_change(none, run)}, {run['moves']:,} moves"
+            )
+    return holds, "; ".join(said)
+
+
+def _extreme(runs: Runs) -> Judged:
+    none = runs.city(NEAREST, "none")
+    others = [runs.city(p, "none")["cov"] for p in ("random", "round-robin")]
+    holds, said = none["cov"] > _MUCH * max(others), []
+    for policy in ("ldm", "sdm"):
+        run = runs.city(NEAREST, policy)
+        holds &= run["cov_end"] <= CITY.alpha + _BALANCED
+        said.append(f"{policy} ends at {run['cov_end']:.3f}")
+    return holds, (
+        f"cov without balancing {none['cov']:.3f}, random {others[0]:.3f}, "
+        f"round-robin {others[1]:.3f}; {'; '.join(said)}"
+    )
+
+
+def _similar(runs: Runs) -> Judged:
+    said, holds = [], True
+    for placement in ("random", NEAREST):
+        ldm, sdm = (runs.city(placement, policy) for policy in ("ldm", "sdm"))
+        holds &= _about(ldm["cov"], sdm["cov"])
+        holds &= _about(ldm["max_load"], sdm["max_load"])
+        said.append(
+            f"{placement} cov {ldm['cov']:.3f} and {sdm['cov']:.3f}, moves "
+            f"{ldm['moves']:,} and {sdm['moves']:,}"
+        )
+    return holds, "; ".join(said)
+
+
+def _early(runs: Runs) -> Judged:
+    """Later: after the first decision of each, which repairs the placement."""
+    said, holds = [], True
+    for policy in ("ldm", "sdm"):
+        alone, both = runs.city(NEAREST, policy), runs.city(NEAREST, f"{policy}+gsh")
+        holds &= _later(both) <= _later(alone)
+        said.append(
+            f"{policy} {_later(alone):,} moves after the first decision's, with the "
+            f"shuffle {_later(both):,} (in all {alone['moves']:,} and "
+            f"{both['moves']:,})"
+        )
+    return holds, "; ".join(said)
+
+
+def _little(runs: Runs) -> Judged:
+    said, holds = [], True
+    for policy in ("ldm", "sdm"):
+        alone, both = runs.city(NEAREST, policy), runs.city(NEAREST, f"{policy}+gsh")
+        holds &= _about(alone["max_load"], both["max_load"])
+        said.append(
+            f"{policy} cov {alone['cov']:.3f}, with the shuffle {both['cov']:.3f}, max "
+            f"load {_change(alone, both)}"
+        )
+    return holds, "; ".join(said)
+
+
+def _many(runs: Runs) -> Judged:
+    said, holds = [], True
+    for policy in ("ldm", "sdm"):
+        near = runs.city(NEAREST, policy)["moves"]
+        others = [runs.city(p, policy)["moves"] for p in ("random", "round-robin")]
+        holds &= near >= _MUCH * max(others)
+        said.append(
+            f"{policy} {near:,} moves, random {others[0]:,}, round-robin {others[1]:,}"
+        )
+    return holds, "; ".join(said)
+
+
+def _crowded(runs: Runs) -> Judged:
+    run = runs.paper("none")
+    scale = run["subscribers"] / SUBSCRIBERS
+    most, least = max(run["sessions"]), min(run["sessions"])
+    holds = most > CROWDED * scale and least < SPARSE * scale
+    return holds, (
+        f"the fullest of {run['brokers']} brokers has {most:,} of "
+        f"{run['subscribers']:,} subscribers, the emptiest {least:,}"
+    )
+
+
+def _once(runs: Runs) -> Judged:
+    ldm, gsh = runs.paper("ldm"), runs.paper("gsh")
+    holds = gsh["decisions"] == 1 and (ldm["last_move"] or 0) > (gsh["last_move"] or 0)
+    holds &= ldm["cov_end"] <= PAPER.alpha + _BALANCED
+    holds &= gsh["cov_end"] <= PAPER.alpha + _BALANCED
+    return holds, "; ".join(
+        f"{name} {run['decisions']} decisions, the last at {_clock(run['last_move'])}, "
+        f"ends at cov {run['cov_end']:.3f} with {run['moves']:,} moves"
+        for name, run in (("LDM", ldm), ("GSH", gsh))
+    )
+
+
+def _small(runs: Runs) -> Judged:
+    gsh = runs.paper("gsh")
+    least = _sweep(runs, alpha=LEAST_ALPHA)
+    if not least:
+        raise MissingError("alpha")
+    run = min(least, key=lambda one: one["beta"])
+    return run["cov_end"] <= gsh["cov_end"] + _BALANCED, (
+        f"LDM with alpha {run['alpha']:g} ends at cov {run['cov_end']:.3f}, where it "
+        f"has no reason to go on, GSH at {gsh['cov_end']:.3f}"
+    )
+
+
+def _sensitive(runs: Runs) -> Judged:
+    """From the smallest to the largest threshold, the other at its smallest."""
+    found = _sweep(runs)
+    if not found:
+        raise MissingError("sweep")
+    holds, said = True, []
+    for along, fixed in (("alpha", "beta"), ("beta", "alpha")):
+        least = min(one[fixed] for one in found)
+        line = sorted(
+            (one for one in found if one[fixed] == least), key=lambda one: one[along]
+        )
+        first, last = line[0], line[-1]
+        holds &= first["cov"] <= last["cov"] and first["moves"] >= last["moves"]
+        said.append(
+            f"{along} {_threshold(along, first)} to {_threshold(along, last)}: cov "
+            f"{first['cov']:.3f} to {last['cov']:.3f}, moves {first['moves']:,} to "
+            f"{last['moves']:,}"
+        )
+    return holds, "; ".join(said)
+
+
+_JUDGES: Mapping[str, Callable[[Runs], Judged]] = {
+    "slight": _slight,
+    "extreme": _extreme,
+    "similar": _similar,
+    "early": _early,
+    "little": _little,
+    "many": _many,
+    "crowded": _crowded,
+    "once": _once,
+    "small": _small,
+    "sensitive": _sensitive,
+}
+
+
+def _sweep(runs: Runs, **fields: float) -> list[Record]:
+    return [
+        one
+        for one in runs.sweep
+        if one["policy"] == "ldm" and all(one[k] == v for k, v in fields.items())
+    ]
+
+
+def _later(run: Record) -> int:
+    """Moves after those of the first decision."""
+    return int(run["moves"] - run["first_moves"])
+
+
+def _about(one: float, other: float) -> bool:
+    return abs(one - other) <= _SIMILAR * max(one, other)
+
+
+def _change(before: Record, after: Record) -> str:
+    return f"{after['max_load'] / before['max_load'] - 1:+.0%}"
+
+
+def _clock(seconds: float | None) -> str:
+    return "no time" if seconds is None else f"{seconds / 60:.1f} min"
+
+
+def _threshold(name: str, run: Record) -> str:
+    return f"{run[name]:g}" if name == "alpha" else f"{run[name] / 1e6:g} MB/s"

@@ -1,0 +1,134 @@
+"""What a live run comes to, in the words of a simulated one. Pure."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from brokerwise.experiments.balance_live_settings import LiveCell
+from brokerwise.experiments.emergency.balancing import Sample
+from brokerwise.experiments.emergency.measures import Measures
+from brokerwise.experiments.emergency.playing import Played
+from brokerwise.runtime.fleet.balance_answers import Decision
+
+Record = dict[str, Any]
+
+_MOST_KEPT = 120  # moments of a run
+_OVER = ("done", "declined", "failed")
+
+
+def live_record(
+    cell: LiveCell,
+    played: Played,
+    measures: Measures,
+    samples: Sequence[Sample],
+    decisions: Sequence[Decision],
+) -> Record:
+    """Of the time in which the scenario was played; loads in bytes a second."""
+    end = played.began + played.settings.seconds
+    seen = [sample for sample in samples if played.began <= sample.at <= end]
+    moving = [one for one in decisions if one.states]
+    return {
+        **cell.inputs(),
+        "problems": _problems(measures, seen),
+        **_over_time(seen, moving, played.began),
+        **_totals(seen, moving, played.began),
+        **_before_and_after(seen, moving, played),
+        **_deliveries(measures),
+    }
+
+
+def _over_time(
+    seen: Sequence[Sample], moving: Sequence[Decision], began: float
+) -> Record:
+    every = max(1, -(-len(seen) // _MOST_KEPT))
+    kept = [*seen[::every], *(seen[-1:] if (len(seen) - 1) % every else [])]
+    return {
+        "times": [round(sample.at - began, 1) for sample in kept],
+        "loads": [[round(load) for load in sample.loads] for sample in kept],
+        "cov_over_time": [round(sample.cov, 5) for sample in kept],
+        "moves_over_time": [_moves_until(moving, sample.at) for sample in kept],
+        "sessions": list(seen[-1].sessions) if seen else [],
+    }
+
+
+def _totals(seen: Sequence[Sample], moving: Sequence[Decision], began: float) -> Record:
+    last = seen[-1] if seen else None
+    bound = next((one.proposal.bound for one in moving[::-1] if one.proposal), None)
+    most = max(last.loads) if last else 0.0
+    return {
+        "cov": round(fmean(s.cov for s in seen), 6) if seen else 0.0,
+        "cov_end": round(last.cov, 6) if last else 0.0,
+        "max_load": round(fmean(max(s.loads) for s in seen)) if seen else 0,
+        "max_load_end": round(most),
+        "mean_load_end": round(fmean(last.loads)) if last else 0,
+        "bound": None if bound is None else round(bound),
+        "gap": None if bound is None or not most else round(1 - bound / most, 6),
+        "moves": sum(_done(one) for one in moving),
+        "moves_not_done": {
+            state: sum(one.states.get(state, 0) for one in moving)
+            for state in _OVER[1:]
+        },
+        "first_moves": _done(moving[0]) if moving else 0,
+        "decisions": len(moving),
+        "last_move": round(moving[-1].at - began, 1) if moving else None,
+    }
+
+
+def _before_and_after(
+    seen: Sequence[Sample], moving: Sequence[Decision], played: Played
+) -> Record:
+    """Before the first decision that moved something, or, if there was none, when all
+    had subscribed; and at the end."""
+    first = moving[0].at if moving else played.began + played.settings.settled
+    number = bisect_right([sample.at for sample in seen], first) - 1
+    if not seen:
+        return {"cov_before": 0.0, "cov_after": 0.0, "max_before": 0, "max_after": 0}
+    before, after = seen[max(0, number)], seen[-1]
+    return {
+        "cov_before": round(before.cov, 6),
+        "cov_after": round(after.cov, 6),
+        "max_before": round(max(before.loads)),
+        "max_after": round(max(after.loads)),
+    }
+
+
+def _deliveries(measures: Measures) -> Record:
+    judged = measures.judgement
+    return {
+        "deliveries": judged.handed,
+        "subscriptions": judged.chains,
+        "lost": judged.lost,
+        "twice": judged.twice,
+        "wrong": judged.wrong + judged.early + judged.unknown,
+        "skipped": measures.skipped,
+        "reports": measures.reports,
+        "spark_share": round(measures.spark_share, 4),
+        "seconds": round(measures.seconds, 1),
+    }
+
+
+def _problems(measures: Measures, seen: Sequence[Sample]) -> list[str]:
+    judged = measures.judgement
+    counts = {
+        "results lost": judged.lost,
+        "results shown twice": judged.twice,
+        "results that are wrong": judged.wrong + judged.early + judged.unknown,
+        "reports lost": measures.reports_lost,
+        "reports fed twice": measures.reports_twice,
+        "results that clients were told will not come": measures.gaps,
+    }
+    said = [f"{count:,} {what}" for what, count in counts.items() if count]
+    if not measures.settled:
+        said.append("not everything had arrived when it ended")
+    if not seen:
+        said.append("the loads of the fleet could not be seen")
+    return said + judged.examples
+
+
+def _moves_until(moving: Sequence[Decision], at: float) -> int:
+    return sum(_done(one) for one in moving if one.at <= at)
+
+
+def _done(decision: Decision) -> int:
+    return decision.states.get("done", 0)

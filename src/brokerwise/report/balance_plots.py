@@ -1,0 +1,183 @@
+"""The plots of a simulated run, from a result with its details."""
+
+from collections.abc import Sequence
+
+from brokerwise.report.balance_sentences import Result, byte_rate, time_of
+from brokerwise.report.html import Table
+from brokerwise.report.numbers import counted
+from brokerwise.report.plots import Axis, Plot, Series
+
+_LINES = 20  # brokers that have a line each
+_ROWS = 61  # of a table over time
+_TIME = Axis("minutes", False)
+
+
+def plots(result: Result) -> list[Plot]:
+    """Loads, cov and moves over time."""
+    return [loads_plot(result), cov_plot(result), moves_plot(result)]
+
+
+def loads_plot(result: Result) -> Plot:
+    """One line a broker with the mean, moves as ticks under them."""
+    details = result["details"]
+    unit, size = _unit(details["loads"])
+    shown = _shown(details["loads"])
+    lines = [
+        _line(f"broker {broker}", details["minutes"], details["loads"][broker], size)
+        for broker in shown
+    ]
+    mean = _line("mean", details["minutes"], details["mean"], size, dashed=True)
+    ticks = _ticks(details)
+    every = len(shown) == len(details["loads"])
+    only = "" if every else f" Of {len(details['loads']):,} brokers some are drawn."
+    return Plot(
+        "Load of the brokers over time",
+        "What each broker takes in and gives out. Marks at the bottom are times at "
+        f"which sessions were told to move.{only}",
+        _TIME,
+        Axis(f"load, {unit}", False),
+        [*lines, mean, *([ticks] if len(ticks.x) else [])],
+        [_loads_table(details, shown)],
+        wide=True,
+    )
+
+
+def cov_plot(result: Result) -> Plot:
+    details, alpha = result["details"], result["options"]["alpha"]
+    minutes = details["minutes"]
+    ends = [minutes[0], minutes[-1]]
+    texts = [
+        f"{time_of(60 * at)}: cov {cov:.3f}"
+        for at, cov in zip(minutes, details["cov"], strict=True)
+    ]
+    every = _every(minutes)
+    return Plot(
+        "How uneven loads are",
+        "cov, the standard deviation of the loads over their mean. Sessions move only "
+        "while it is above alpha.",
+        _TIME,
+        Axis("cov", False),
+        [
+            Series("cov", minutes, details["cov"], texts, "line", 0),
+            Series(
+                "alpha", ends, [alpha] * 2, [f"alpha {alpha:g}"] * 2, "line", 1, True
+            ),
+        ],
+        [
+            Table(
+                "cov over time",
+                ("minutes", "cov"),
+                [(f"{minutes[i]:g}", f"{details['cov'][i]:.3f}") for i in every],
+            )
+        ],
+    )
+
+
+def moves_plot(result: Result) -> Plot:
+    details = result["details"]
+    at = [i for i, moves in enumerate(details["moves"]) if moves]
+    rows = [(details["minutes"][i], details["moves"][i]) for i in at]
+    return Plot(
+        "Moves",
+        "How many sessions were told to move, and when.",
+        _TIME,
+        Axis("sessions", False),
+        [
+            Series(
+                "moves",
+                [minute for minute, _ in rows],
+                [moves for _, moves in rows],
+                [f"{time_of(60 * m)}: {counted(n, 'move')}" for m, n in rows],
+                "bar",
+                0,
+            )
+        ]
+        if rows
+        else [],
+        [
+            Table(
+                "Moves over time",
+                ("minutes", "moves"),
+                [(f"{minute:g}", f"{moves:,}") for minute, moves in rows],
+            )
+        ],
+    )
+
+
+def _line(
+    name: str,
+    minutes: Sequence[float],
+    loads: Sequence[float],
+    size: float,
+    *,
+    dashed: bool = False,
+) -> Series:
+    texts = [
+        f"{name}, {time_of(60 * at)}: {byte_rate(load)}"
+        for at, load in zip(minutes, loads, strict=True)
+    ]
+    return Series(
+        name,
+        minutes,
+        [load / size for load in loads],
+        texts,
+        "line",
+        0 if dashed else None,
+        dashed,
+    )
+
+
+def _ticks(details: Result) -> Series:
+    rows = [
+        (minute, moves)
+        for minute, moves in zip(details["minutes"], details["moves"], strict=True)
+        if moves
+    ]
+    return Series(
+        "moves",
+        [minute for minute, _ in rows],
+        [0.0] * len(rows),
+        [f"{time_of(60 * m)}: {counted(n, 'move')}" for m, n in rows],
+        "points",
+        1,
+    )
+
+
+def _shown(loads: Sequence[Sequence[float]]) -> list[int]:
+    """All brokers; of many those that were fullest and emptiest over time."""
+    if len(loads) <= _LINES:
+        return list(range(len(loads)))
+    order = sorted(range(len(loads)), key=lambda broker: -sum(loads[broker]))
+    return sorted([*order[: _LINES // 2], *order[-_LINES // 2 :]])
+
+
+def _unit(loads: Sequence[Sequence[float]]) -> tuple[str, float]:
+    """One for the whole plot."""
+    most = max((max(line, default=0) for line in loads), default=0)
+    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if most >= size:
+            return unit, size
+    return "B/s", 1.0
+
+
+def _loads_table(details: Result, shown: Sequence[int]) -> Table:
+    minutes = details["minutes"]
+    return Table(
+        "Loads over time",
+        ("minutes", "mean", *(f"broker {broker}" for broker in shown)),
+        [
+            (
+                f"{minutes[i]:g}",
+                byte_rate(details["mean"][i]),
+                *(byte_rate(details["loads"][broker][i]) for broker in shown),
+            )
+            for i in _every(minutes)
+        ],
+    )
+
+
+def _every(minutes: Sequence[float]) -> list[int]:
+    """So many of the times that a table stays readable, the last among them."""
+    step = max(1, -(-len(minutes) // _ROWS))
+    last = len(minutes) - 1
+    return sorted({*range(0, len(minutes), step), last})

@@ -1,0 +1,1 @@
+"""When a running fleet is rebalanced: events in, commands out."""

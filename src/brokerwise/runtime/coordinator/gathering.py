@@ -1,0 +1,204 @@
+"""The fleet as the balancer sees it: what brokers say, and what is known of them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from brokerwise.model.arrays import Bools, Int32s, Int64s
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.model.interests import Interests
+from brokerwise.model.snapshot import Snapshot
+from brokerwise.runtime.balancing.events import Key, Measured
+from brokerwise.runtime.control import BalancePage
+from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
+from brokerwise.runtime.coordinator.membership import BrokerState
+from brokerwise.runtime.coordinator.moves import last_move, unfinished_moves
+from brokerwise.runtime.coordinator.telling import Telling
+from brokerwise.runtime.coordinator.wishes import PERIOD_SECONDS
+from brokerwise.runtime.service.refusals import ConflictError, UnavailableError
+from brokerwise.runtime.service.state_file import Sql
+
+Row = tuple[str, str, int]  # broker, user, bytes of state
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the coordinator knows by itself, at one moment.
+
+    Attributes
+    ----------
+    brokers
+        Those that are up, by name.
+    sessions
+        By user and broker: the session there, by its first topic (empty without a
+        plan); None if there are two of them, which only part by themselves.
+    restless
+        Users who have a session that is about to go home.
+    moving
+        Sessions with a move that is not over.
+    names
+        Of all brokers that there are or were.
+    """
+
+    brokers: tuple[Broker, ...]
+    sessions: Mapping[tuple[str, str], str | None]
+    restless: frozenset[str]
+    moving: frozenset[Key]
+    moves_before: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A report for the balancer, and whom its numbers mean."""
+
+    measured: Measured
+    users: tuple[str, ...]
+    known: Known
+
+
+async def ask_brokers(telling: Telling, brokers: Sequence[Broker]) -> list[BalancePage]:
+    """What they carry, all asked at once. Raises UnavailableError if one does not say:
+    half a fleet cannot be balanced."""
+    asked = [telling.balance(broker.address) for broker in brokers]
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    pages = []
+    for broker, page in zip(brokers, found, strict=True):
+        if isinstance(page, BrokerwiseError):
+            raise UnavailableError(
+                f"broker {broker.name!r} does not say what it carries: {page.message}"
+            )
+        if isinstance(page, BaseException):
+            raise page
+        pages.append(page)
+    return pages
+
+
+def refuse_differing(brokers: Sequence[Broker]) -> None:
+    found = sorted({broker.capacity or 0 for broker in brokers})
+    if len(found) > 1:
+        raise ConflictError(
+            f"the brokers differ in capacity ({found[0]:,} and {found[-1]:,}): only a "
+            "fleet of equal ones can be balanced"
+        )
+
+
+def read_known(sql: Sql) -> Known:
+    brokers = all_brokers(sql)
+    up = {b.name for b in brokers if b.state is BrokerState.UP}
+    sessions: dict[tuple[str, str], str | None] = {}
+    restless = set()
+    for user, home, broker, first in sql.execute(
+        "SELECT user, home, broker, coalesce(topics ->> 0, '') FROM sessions"
+    ):
+        sessions[user, broker] = None if (user, broker) in sessions else first
+        if home != broker and home in up:
+            restless.add(user)
+    return Known(
+        tuple(b for b in brokers if b.name in up),
+        sessions,
+        frozenset(restless),
+        frozenset((move.user, move.session) for move in unfinished_moves(sql)),
+        last_move(sql),
+        tuple(b.name for b in brokers),
+    )
+
+
+def draw(
+    known: Known,
+    pages: Sequence[BalancePage],
+    rates: Mapping[str, float],
+    measured: float,
+    heard: float,
+) -> Picture:
+    """The brokers that are up, and the sessions on them. `rates` are bytes a second.
+
+    Raises UnavailableError if a broker has restarted, or come, since it was asked.
+    """
+    _refuse_newcomers(known, pages)
+    names = tuple(broker.name for broker in known.brokers)
+    snapshot, rows = _snapshot(names, pages, rates)
+    keys, held = _identified(known, rows)
+    report = Measured(
+        *(heard, measured, snapshot, keys),
+        open=np.ones(len(names), np.bool_),
+        closing=np.zeros(len(names), np.bool_),
+        brokers=names,
+        held=held,
+    )
+    return Picture(report, tuple(user for _, user, _ in rows), known)
+
+
+def _refuse_newcomers(known: Known, pages: Sequence[BalancePage]) -> None:
+    epochs = {page.broker: page.epoch for page in pages}
+    for broker in known.brokers:
+        if epochs.get(broker.name) != broker.epoch:
+            raise UnavailableError(f"broker {broker.name!r} has just come: ask again")
+
+
+def _snapshot(
+    names: Sequence[str], pages: Sequence[BalancePage], rates: Mapping[str, float]
+) -> tuple[Snapshot, list[Row]]:
+    """Of some brokers; and for each session its broker, its user and its state."""
+    numbers = {name: number for number, name in enumerate(names)}
+    pages = [page for page in pages if page.broker in numbers]
+    topics = {name: number for number, name in enumerate(sorted(rates))}
+    bytes_a_second = np.array([rates[name] for name in topics], np.float64)
+    wanted, order = _wanted(pages, topics)
+    found = [(page.broker, user, n) for page in pages for user, _, n in page.sessions]
+    rows = [found[place] for place in order]
+    snapshot = Snapshot(
+        brokers=len(names),
+        rates=np.rint(bytes_a_second * PERIOD_SECONDS).astype(np.int64),
+        wanted=wanted,
+        places=np.array([numbers[broker] for broker, _, _ in rows], np.int32),
+        users=_numbered([user for _, user, _ in rows]),
+        state_bytes=np.array([size for _, _, size in rows], np.int64),
+        period_seconds=PERIOD_SECONDS,
+    )
+    return snapshot, rows
+
+
+def _wanted(
+    pages: Sequence[BalancePage], topics: Mapping[str, int]
+) -> tuple[Interests, list[int]]:
+    """The topics of each session, sessions by user, then broker; and the place of
+    each in the pages, one after the other."""
+    names = [(user, page.broker) for page in pages for user, _, _ in page.sessions]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.arange(len(names))
+    lists: list[Int64s] = []
+    counts: list[int] = []
+    for page in pages:
+        numbers = np.array([topics[name] for name, _, _ in page.topics], np.int64)
+        places = chain.from_iterable(wanted for _, wanted, _ in page.sessions)
+        lists.append(numbers[np.fromiter(places, np.int64)])
+        counts += [len(wanted) for _, wanted, _ in page.sessions]
+    pairs = np.concatenate([*lists, np.zeros(0, np.int64)])
+    owners = np.repeat(rank, counts)
+    by_owner = np.lexsort((pairs, owners))
+    offsets = np.zeros(len(names) + 1, np.int64)
+    np.cumsum(np.bincount(owners, minlength=len(names)), out=offsets[1:])
+    return Interests(offsets, pairs[by_owner].astype(np.int32)), order
+
+
+def _identified(known: Known, rows: Sequence[Row]) -> tuple[list[Key], Bools]:
+    """Who each session is, wherever it goes, and whether it has to stay: one that is
+    moving, or that is not where we have put it, is not ours to move now."""
+    keys: list[Key] = []
+    held = np.zeros(len(rows), np.bool_)
+    for place, (broker, user, _) in enumerate(rows):
+        session = known.sessions.get((user, broker))
+        key: Key = (user, broker, "?") if session is None else (user, session)
+        held[place] = session is None or user in known.restless or key in known.moving
+        keys.append(key)
+    return keys, held
+
+
+def _numbered(users: Sequence[str]) -> Int32s:
+    numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
+    return np.array([numbers[user] for user in users], np.int32)

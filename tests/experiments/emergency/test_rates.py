@@ -1,0 +1,142 @@
+"""What subscriptions of a scenario bring: against DuckDB over the same city."""
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from tests.experiments.emergency.fed_state import FedState
+
+from brokerwise.experiments.emergency.city import reports, shelters
+from brokerwise.experiments.emergency.definitions import CHANNELS, channel_named
+from brokerwise.experiments.emergency.generating import generate
+from brokerwise.experiments.emergency.oracle import Oracle
+from brokerwise.experiments.emergency.rates import (
+    PERIOD_SECONDS,
+    STEP_SECONDS,
+    subscription_rates,
+)
+from brokerwise.experiments.emergency.recording import Recorder
+from brokerwise.experiments.emergency.result_bytes import result_bytes
+from brokerwise.experiments.emergency.scenario import (
+    Login,
+    Scenario,
+    Settings,
+    Subscribe,
+)
+from brokerwise.experiments.emergency.tracks import Track
+from brokerwise.runtime.channel_names import SOURCE, channel_topic, parse_channel_topic
+from brokerwise.runtime.frames import Message, encode
+from brokerwise.runtime.wire.framing import frame_text
+
+SETTINGS = replace(
+    Settings(), users=60, login_seconds=20.0, subscribe_seconds=10.0, shelters=40
+).lasting(120.0)
+CITY = generate(SETTINGS)
+FED_AT = 1_789_000_000_123
+
+
+def wanted_of(scenario: Scenario) -> dict[str, Subscribe]:
+    return {
+        channel_topic(one.channel, one.parameters): one
+        for one in scenario.actions
+        if isinstance(one, Subscribe)
+    }
+
+
+def located(scenario: Scenario, at: float) -> list[dict[str, Any]]:
+    found = []
+    for user, actions in scenario.of_user().items():
+        if any(isinstance(a, Login) and a.at <= at for a in actions):
+            place = Track(user, actions).place_at(at)
+            found.append({"user": user, "x": place.x, "y": place.y, "at": 1})
+    return found
+
+
+def feed(state: FedState, scenario: Scenario) -> None:
+    """Segments 1 shelters; then for each ten seconds what was reported, and where
+    everyone is at their end."""
+    settings = scenario.settings
+    state.feed(1, "shelters", list(shelters(settings.seed, settings.shelters)))
+    made = reports(settings.seed, settings.reports, settings.seconds)
+    for step in range(1, int(settings.seconds / STEP_SECONDS) + 1):
+        end = step * STEP_SECONDS
+        new = [r.record(FED_AT) for r in made if end - STEP_SECONDS < r.at <= end]
+        state.feed(2 * step, "reports", new)
+        state.feed(2 * step + 1, "user_locations", located(scenario, end))
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, int]]:
+    """Bytes of each topic's results in each run of its channel, by DuckDB."""
+    directory: Path = tmp_path_factory.mktemp("fed")
+    state = FedState(directory / "data")
+    wanted = dict(enumerate(wanted_of(CITY).items(), start=1))
+    with closing(state.store):
+        feed(state, CITY)
+        for number, (_, one) in wanted.items():
+            names = [p.name for p in channel_named(one.channel).parameters]
+            values = [one.parameters[name] for name in names]
+            state.subscribe(number, one.channel, values, version=1)
+        for channel in CHANNELS:
+            steps = round(channel.period / STEP_SECONDS)
+            for run in range(1, int(SETTINGS.seconds // channel.period) + 1):
+                segments = 2 * (run - 1) * steps + 2, 2 * run * steps + 1
+                state.run(channel.name, run, segments, version=1)
+        recorder = Recorder(directory / "data", directory / "kept")
+        recorder.look()
+        results = Oracle(recorder.recorded, recorder.kept).results()
+    found: dict[str, dict[int, int]] = {}
+    for number, (topic, _) in wanted.items():
+        runs: dict[int, int] = found.setdefault(topic, {})
+        for result in results[number]:
+            size = framed(topic, result.text)
+            runs[result.run] = runs.get(result.run, 0) + size
+    return found
+
+
+def framed(topic: str, text: str) -> int:
+    """On the wire, as a broker writes it."""
+    data = msgspec.Raw(text.encode())
+    message = Message(topic, SOURCE, 123, 456, data, FED_AT + 0.5)
+    return len(frame_text(encode(message)))
+
+
+def test_results_have_the_sizes_that_duckdb_gives_them(
+    expected: dict[str, dict[int, int]],
+) -> None:
+    found = result_bytes(CITY)
+    assert found.keys() == expected.keys() and list(found) == sorted(found)
+    for topic, runs in found.items():
+        for run, size in enumerate(runs.tolist(), start=1):
+            assert size == expected[topic].get(run, 0), (topic, run)
+    assert sum(int(runs.sum()) for runs in found.values()) > 100_000
+
+
+def test_every_channel_brings_something() -> None:
+    found = result_bytes(CITY)
+    bringing = {parse_channel_topic(t)[0] for t, runs in found.items() if runs.any()}
+    assert bringing == {channel.name for channel in CHANNELS}
+
+
+def test_rates_are_what_came_within_the_last_minute() -> None:
+    brought, found = result_bytes(CITY), subscription_rates(CITY)
+    assert found.times[-1] == SETTINGS.seconds and found.topics == tuple(brought)
+    for number, topic in enumerate(found.topics):
+        period = channel_named(parse_channel_topic(topic)[0]).period
+        for step, at in enumerate(found.times.tolist()):
+            came = sum(
+                size
+                for run, size in enumerate(brought[topic].tolist(), start=1)
+                if at - PERIOD_SECONDS < run * period <= at
+            )
+            over = min(max(at, STEP_SECONDS), PERIOD_SECONDS)
+            assert found.rates[step, number] == came * PERIOD_SECONDS // over
+
+
+def test_the_same_scenario_has_the_same_rates() -> None:
+    again = subscription_rates(generate(SETTINGS))
+    assert np.array_equal(again.rates, subscription_rates(CITY).rates)
