@@ -3,6 +3,7 @@
 import numpy as np
 
 from brokerwise.kernels.balance_state import (
+    NONE,
     State,
     affordable,
     burden,
@@ -60,7 +61,7 @@ def relieve(
 
 @leaf
 def _fullest_but(state: State, without: Bools) -> int:
-    found = -1
+    found = NONE
     for broker in range(len(state.loads)):
         if state.counted[broker] and not without[broker]:
             if found < 0 or state.loads[broker] > state.loads[found]:
@@ -83,7 +84,7 @@ def _shed(
     if room <= 0:
         return False
     excess = state.loads[source] - level
-    session, target = -1, -1
+    session, target = NONE, NONE
     if light:
         session, target = _last_one(state, source, level, excess, room, sharing, added)
     if session < 0:
@@ -106,7 +107,7 @@ def _follow(state: State, session: int, source: int, level: int) -> None:
         if state.counts[topic, source] == 0 or state.counts[topic, source] > FEW:
             continue
         for place in range(state.fans[topic], state.fans[topic + 1]):
-            other = state.fan[place]
+            other = 0 + state.fan[place]  # as wide as others
             if state.places[other] != source or not state.movable[other]:
                 continue
             if state.loads[source] <= level:
@@ -178,7 +179,7 @@ def _heaviest(
 ) -> tuple[int, int]:
     """Of the heaviest sessions that can go somewhere the one that takes most from here
     and brings least there, and its target; -1 without any."""
-    best, best_target, best_gain = -1, -1, 0
+    best, best_target, best_gain = NONE, NONE, 0
     found = 0
     rank = next_at(state, source, first_below(state, room + 1))
     for _ in range(MOST_LOOKS):
@@ -202,10 +203,10 @@ def _target(
     """Where a session goes so that no broker gets above the level, with what it adds
     to each in an array; -1: nowhere."""
     home = state.origin[session]
-    if state.places[session] == home and not affordable(state, session, -1):
+    if state.places[session] == home and not affordable(state, session, NONE):
         return -1
     burdens(state, session, added)
-    found = -1
+    found = NONE
     for broker in range(len(state.loads)):
         after = state.loads[broker] + added[broker]
         if after > level:

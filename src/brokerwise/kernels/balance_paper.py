@@ -6,6 +6,7 @@ from brokerwise.kernels.balance_state import (
     BYTES,
     LOAD,
     MOVES,
+    NONE,
     State,
     affordable,
     burden,
@@ -20,7 +21,7 @@ from brokerwise.kernels.balance_state import (
     spread,
 )
 from brokerwise.kernels.compile import kernel, leaf
-from brokerwise.model.arrays import Bools, Int32s, Int64s
+from brokerwise.model.arrays import Bools, Int64s
 
 GOING_ON, BALANCED, IDLE, STUCK, SPENT, COOL = range(6)
 """How a migration stands: steps are left, cov is not above alpha, the mean load is not
@@ -90,7 +91,7 @@ def _migrate_one(state: State, similar: bool, shares: Int64s) -> int:
 @leaf
 def emptiest(state: State, source: int) -> int:
     """The open broker with least load, other than one; -1 without any."""
-    found = -1
+    found = NONE
     for broker in range(len(state.loads)):
         if state.open[broker] and broker != source:
             if found < 0 or state.loads[broker] < state.loads[found]:
@@ -101,7 +102,7 @@ def emptiest(state: State, source: int) -> int:
 @leaf
 def _emptiest_for(state: State, session: int) -> int:
     """The broker with least load to which a session may go; -1 without any."""
-    found = -1
+    found = NONE
     for broker in range(len(state.loads)):
         if found < 0 or state.loads[broker] < state.loads[found]:
             if may_go(state, session, broker):
@@ -117,7 +118,7 @@ def _most_similar(state: State, session: int, shares: Int64s) -> int:
     # Who needs least more shares most: what a session sends is the same everywhere.
     burdens(state, session, shares)
     mean = -(-state.tally[LOAD] // counted_brokers(state))  # less: under the mean
-    found = -1
+    found = NONE
     for broker in range(len(state.loads)):
         if state.loads[broker] >= mean:
             continue
@@ -133,7 +134,7 @@ def _most_similar(state: State, session: int, shares: Int64s) -> int:
 
 
 @kernel
-def shuffled(state: State) -> Int32s:
+def shuffled(state: State) -> Int64s:
     """Where the greedy shuffle puts each session: all that may move are taken out, and
     then, the heaviest first, put on the open broker with least load.
 
@@ -174,9 +175,9 @@ def _count(state: State, loads: Int64s, session: int, broker: int, by: int) -> N
 
 
 @leaf
-def _emptiest_of(state: State, loads: Int64s, places: Int32s, session: int) -> int:
+def _emptiest_of(state: State, loads: Int64s, places: Int64s, session: int) -> int:
     """Where the shuffle puts a session; where it was, if it may go nowhere."""
-    home, found = places[session], -1
+    home, found = places[session], NONE
     for broker in range(len(loads)):
         if not state.open[broker]:
             continue
@@ -188,7 +189,7 @@ def _emptiest_of(state: State, loads: Int64s, places: Int32s, session: int) -> i
 
 
 @leaf
-def _met(state: State, places: Int32s, session: int, broker: int) -> bool:
+def _met(state: State, places: Int64s, session: int, broker: int) -> bool:
     """Whether another session of the same user is on a broker by these places."""
     other = state.relative[session]
     while other != session:
@@ -199,7 +200,7 @@ def _met(state: State, places: Int32s, session: int, broker: int) -> bool:
 
 
 @kernel
-def costs_of(state: State, places: Int32s) -> tuple[int, int]:
+def costs_of(state: State, places: Int64s) -> tuple[int, int]:
     """How many sessions these places move from where they were, with how much state."""
     moves = bytes_ = 0
     for session in range(len(places)):
@@ -210,7 +211,7 @@ def costs_of(state: State, places: Int32s) -> tuple[int, int]:
 
 
 @kernel
-def go_to(state: State, places: Int32s) -> None:
+def go_to(state: State, places: Int64s) -> None:
     """Move every session to these places, whatever it takes."""
     for session in range(len(places)):
         if places[session] != state.places[session]:
@@ -227,7 +228,7 @@ def evacuate(state: State, closing: Bools, held: Bools) -> int:
         if held[session] or not closing[state.places[session]]:
             continue
         burdens(state, session, added)
-        found = -1
+        found = NONE
         for broker in range(len(state.loads)):
             if may_go(state, session, broker):
                 after = state.loads[broker] + added[broker]

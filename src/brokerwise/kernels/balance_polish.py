@@ -6,6 +6,7 @@ from brokerwise.kernels.balance_state import (
     BYTES,
     LOAD,
     MOVES,
+    NONE,
     WORK,
     State,
     affordable,
@@ -21,7 +22,7 @@ from brokerwise.kernels.balance_state import (
     spread,
 )
 from brokerwise.kernels.compile import kernel, leaf
-from brokerwise.model.arrays import Bools, Int32s, Int64s
+from brokerwise.model.arrays import Bools, Int64s
 
 SESSIONS = 32
 """Sessions of a broker that are tried, the heaviest that could help first."""
@@ -37,7 +38,7 @@ def polish(state: State, tolerance: float, given_up: Bools, work: int) -> bool:
     of a broker, and all that it touches stay below what that was. Brokers that are at
     most `tolerance` above the mean are left alone, and those that are `given_up`.
     """
-    near = np.zeros(TARGETS, np.int32)
+    near = np.zeros(TARGETS, np.int64)
     added = np.zeros(len(state.loads), np.int64)
     moved = _moved(state)
     end = state.tally[WORK] + work
@@ -58,9 +59,9 @@ def polish(state: State, tolerance: float, given_up: Bools, work: int) -> bool:
 
 
 @kernel
-def _moved(state: State) -> Int32s:
+def _moved(state: State) -> Int64s:
     """Sessions that could return to where they were, the lightest first."""
-    found = np.empty(state.tally[MOVES], np.int32)
+    found = np.empty(state.tally[MOVES], np.int64)
     count = 0
     for at in range(len(state.order) - 1, -1, -1):
         session = state.order[at]
@@ -83,7 +84,7 @@ def may_return(state: State, session: int) -> bool:
 def _next_source(state: State, given_up: Bools, tolerance: float) -> int:
     """The fullest broker that is worth relieving; -1 if none is."""
     level = (1 + tolerance) * state.tally[LOAD] / max(1, counted_brokers(state))
-    found = -1
+    found = NONE
     for broker in range(len(state.loads)):
         if state.counted[broker] and not given_up[broker]:
             if found < 0 or state.loads[broker] > state.loads[found]:
@@ -94,7 +95,7 @@ def _next_source(state: State, given_up: Bools, tolerance: float) -> int:
 
 
 @leaf
-def _nearest(state: State, source: int, near: Int32s) -> None:
+def _nearest(state: State, source: int, near: Int64s) -> None:
     """The emptiest open brokers but one, ascending; -1 where there are no more."""
     count = 0
     near[:] = -1
@@ -132,7 +133,7 @@ def _better(
 def _move(state: State, source: int, added: Int64s) -> bool:
     """The move of one session after which its source and target are lowest."""
     before = state.loads[source]
-    best, best_target, best_after = -1, -1, before
+    best, best_target, best_after = NONE, NONE, before
     lowest = before
     for broker in range(len(state.loads)):
         if state.open[broker] and broker != source:
@@ -162,7 +163,7 @@ def _move(state: State, source: int, added: Int64s) -> bool:
 
 
 @leaf
-def _swap(state: State, source: int, near: Int32s) -> bool:
+def _swap(state: State, source: int, near: Int64s) -> bool:
     """A session for a lighter one of another broker."""
     before = state.loads[source]
     cov, top = spread(state), source == fullest(state)
@@ -209,7 +210,7 @@ def _swapped(
 
 
 @leaf
-def _exchange(state: State, source: int, near: Int32s, moved: Int32s) -> bool:
+def _exchange(state: State, source: int, near: Int64s, moved: Int64s) -> bool:
     """Where the budget is used up: a session leaves, and another one, elsewhere, is
     left where it was instead; or one that came here returns."""
     before = state.loads[source]

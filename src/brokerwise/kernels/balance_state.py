@@ -1,6 +1,6 @@
 """Sessions on brokers, and what a move of one makes of the loads: exact, and quick."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ LOAD, MOVES, BYTES, WORK = range(4)
 """What `State.tally` counts: the load of all brokers that count, the sessions that are
 not where they were, the state of these, and the work: looks at counts of topics."""
 
+NONE = cast(int, np.int64(-1))
+"""No session, no broker. Of their type, which -1 is not: compiled for each."""
+
 EXACT = 2**62
 ABREAST = 8  # counts of a topic on brokers are looked at together
 
@@ -27,6 +30,7 @@ class State(NamedTuple):
     `order` has the sessions by own load, the heaviest first, of equals the first; the
     place of a session in it is its rank. `words` has a bit for each broker and rank,
     set where that session is there and may move, and `sums` one for each of its words.
+    Numbers of sessions and brokers are all of one type: kernels are compiled for each.
     """
 
     rates: Int64s
@@ -34,16 +38,16 @@ class State(NamedTuple):
     topics: Int32s
     fans: Int64s  # where the sessions of each topic begin in `fan`
     fan: Int32s
-    order: Int32s
+    order: Int64s
     rank: Int32s
     ranked: Int64s  # own loads by rank
     state_bytes: Int64s
-    origin: Int32s
-    relative: Int32s  # the next session of the same user, around
+    origin: Int64s
+    relative: Int64s  # the next session of the same user, around
     movable: Bools
     open: Bools
     counted: Bools
-    places: Int32s
+    places: Int64s
     counts: Int32s  # of pairs, by topic and broker
     absent: Bools  # where a count is 0: a quarter of the memory to look through
     loads: Int64s
@@ -187,7 +191,7 @@ def may_go(state: State, session: int, broker: int) -> bool:
 @leaf
 def fullest(state: State) -> int:
     """Of the brokers that count the one with most load; -1 without any."""
-    found = -1
+    found = NONE
     for broker in range(len(state.loads)):
         if state.counted[broker]:
             if found < 0 or state.loads[broker] > state.loads[found]:

@@ -14,8 +14,9 @@ from brokerwise.planners.balance.search import TOLERANCE, Candidate, Search
 from brokerwise.planners.balance.words import ENDS, NOTHING, started
 from brokerwise.planners.balance.working import Working
 
-EQUAL = 0.002
-"""Maximum loads that differ by so little, and covs, are as good: fewer moves decide."""
+EQUAL_LOAD, EQUAL_COV = 0.01, 0.005
+"""Maximum loads that differ by less than this part are as good: then cov decides; and
+covs that differ by less, too: then fewer moves."""
 
 
 def run_planned(working: Working, options: Options) -> str:
@@ -58,9 +59,9 @@ def _chosen(candidates: list[Candidate], whole: list[Candidate]) -> Candidate:
     for rival in sorted(whole, key=lambda each: -each.moves):
         candidates = [c for c in candidates if c.dominates(rival)] or candidates
     lowest = min(c.highest for c in candidates)
-    near = [c for c in candidates if c.highest <= (1 + EQUAL) * lowest]
+    near = [c for c in candidates if c.highest <= (1 + EQUAL_LOAD) * lowest]
     least = min(c.cov for c in near)
-    near = [c for c in near if c.cov <= least + EQUAL]
+    near = [c for c in near if c.cov <= least + EQUAL_COV]
     return min(near, key=lambda c: (c.moves, c.key))
 
 

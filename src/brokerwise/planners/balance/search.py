@@ -9,7 +9,7 @@ from brokerwise.kernels.balance_level import REACHED, UNFINISHED, relieve
 from brokerwise.kernels.balance_paper import GOING_ON, SPENT, go_to
 from brokerwise.kernels.balance_polish import polish, trim
 from brokerwise.kernels.balance_state import fullest, spread
-from brokerwise.model.arrays import Bools, Int32s
+from brokerwise.model.arrays import Bools, Int64s
 from brokerwise.planners.balance.options import Options
 from brokerwise.planners.balance.paper import run_migration
 from brokerwise.planners.balance.working import Working
@@ -35,7 +35,7 @@ BRACKET = 0.1
 class Candidate:
     """Where sessions could be, and what that makes of the loads."""
 
-    places: Int32s
+    places: Int64s
     highest: int
     cov: float
     mean: float

@@ -26,14 +26,17 @@ def solve(problem: Problem, options: Options) -> Rebalancing:
         )
     working = Working.of(problem, options)
     left = evacuate(working.state, problem.closing, problem.held)
-    leaving = _leaving(working.moves, left)
+    held = int((problem.closing[problem.snapshot.places] & problem.held).sum())
+    leaving = _leaving(working.moves, left, held)
     run = run_planned if options.policy == "planned" else run_paper
     return working.answer(options.policy, leaving + run(working, options))
 
 
-def _leaving(moves: int, left: int) -> str:
+def _leaving(moves: int, left: int, held: int) -> str:
     """What is to be said of closing brokers."""
     words = f"{moves:,} sessions leave closing brokers; " if moves else ""
     if left:
         words += f"{left:,} cannot leave: no open broker may take them; "
+    if held:
+        words += f"{held:,} that are held stay on closing brokers; "
     return words

@@ -60,13 +60,15 @@ class Working:
         """Where sessions are now, as moves from where they were."""
         snapshot, places = self.problem.snapshot, self.state.places
         sessions = np.flatnonzero(places != snapshot.places).astype(np.int32)
+        # Those that close count as long as somebody cannot leave them.
+        carrying = int((self.state.counted | (self.state.loads > 0)).sum())
         return Rebalancing(
             policy,
             sessions,
-            places[sessions],
+            places[sessions].astype(np.int32),
             self.before,
             self.state.loads.copy(),
-            lower_bound(snapshot, self.brokers),
+            lower_bound(snapshot, carrying),
             reason,
         )
 
@@ -88,7 +90,7 @@ def _laid_out(problem: Problem, options: Options) -> State:
     snapshot = problem.snapshot
     sessions, brokers = snapshot.sessions, snapshot.brokers
     own = snapshot.own_loads()
-    order = np.argsort(-own, kind="stable").astype(np.int32)
+    order = np.argsort(-own, kind="stable")
     rank = np.empty(sessions, np.int32)
     rank[order] = np.arange(sessions, dtype=np.int32)
     words = -(-sessions // WORD)
@@ -102,12 +104,12 @@ def _laid_out(problem: Problem, options: Options) -> State:
         rank=rank,
         ranked=own[order],
         state_bytes=_contiguous(snapshot.state_bytes),
-        origin=_contiguous(snapshot.places),
+        origin=snapshot.places.astype(np.int64),
         relative=_relatives(snapshot.users),
         movable=(own > 0) & ~problem.held,
         open=_contiguous(problem.open),
         counted=~problem.closing,
-        places=snapshot.places.copy(),
+        places=snapshot.places.astype(np.int64),
         counts=np.zeros((len(snapshot.rates), brokers), np.int32),
         absent=np.ones((len(snapshot.rates), brokers), np.bool_),
         loads=np.zeros(brokers, np.int64),
@@ -136,13 +138,13 @@ def _limits(options: Options) -> Int64s:
     return limits
 
 
-def _relatives(users: Int32s) -> Int32s:
+def _relatives(users: Int32s) -> Int64s:
     """The next session of the same user; of the last one, the first."""
-    order = np.argsort(users, kind="stable").astype(np.int32)
+    order = np.argsort(users, kind="stable")
     by_user = users[order]
     starts = np.flatnonzero(np.append(True, by_user[1:] != by_user[:-1])[: len(users)])
     following = np.roll(order, -1)
     following[np.roll(starts - 1, -1)] = order[starts]
-    relative = np.empty(len(users), np.int32)
+    relative = np.empty(len(users), np.int64)
     relative[order] = following
     return relative
