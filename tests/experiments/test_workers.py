@@ -114,8 +114,8 @@ def test_workers_end_with_the_process_that_started_them(
             process.kill()
         else:  # Ctrl-C goes to all of them
             os.killpg(os.getpgid(processes[0]), number)
-            assert process.line_with("interrupted", 20)
-        wait_until(lambda: not any(map(alive, processes)), 20)
+            assert process.line_with("interrupted", 60)
+        wait_until(lambda: not any(map(alive, processes)), 60)
         assert not any("Traceback" in line for line in process.lines)
 
 

@@ -9,7 +9,7 @@ from brokerwise.report.plots import Axis, Plot, Series
 
 _LINES = 20  # brokers that have a line each
 _ROWS = 61  # of a table over time
-_TIME = Axis("minutes", False)
+_SHORT = 3.0  # minutes, below which time is shown in seconds
 
 
 def plots(result: Result) -> list[Plot]:
@@ -19,14 +19,14 @@ def plots(result: Result) -> list[Plot]:
 
 def loads_plot(result: Result) -> Plot:
     """One line a broker with the mean, moves as ticks under them."""
-    details = result["details"]
+    details = _shown_times(result["details"])
     unit, size = _unit(details["loads"])
     shown = _shown(details["loads"])
     lines = [
-        _line(f"broker {broker}", details["minutes"], details["loads"][broker], size)
+        _line(f"broker {broker}", details, details["loads"][broker], size)
         for broker in shown
     ]
-    mean = _line("mean", details["minutes"], details["mean"], size, dashed=True)
+    mean = _line("mean", details, details["mean"], size, dashed=True)
     ticks = _ticks(details)
     every = len(shown) == len(details["loads"])
     only = "" if every else f" Of {len(details['loads']):,} brokers some are drawn."
@@ -34,7 +34,7 @@ def loads_plot(result: Result) -> Plot:
         "Load of the brokers over time",
         "What each broker takes in and gives out. Marks at the bottom are times at "
         f"which sessions were told to move.{only}",
-        _TIME,
+        Axis(details["unit"], False),
         Axis(f"load, {unit}", False),
         [*lines, mean, *([ticks] if len(ticks.x) else [])],
         [_loads_table(details, shown)],
@@ -43,22 +43,22 @@ def loads_plot(result: Result) -> Plot:
 
 
 def cov_plot(result: Result) -> Plot:
-    details, alpha = result["details"], result["options"]["alpha"]
-    minutes = details["minutes"]
-    ends = [minutes[0], minutes[-1]]
+    details, alpha = _shown_times(result["details"]), result["options"]["alpha"]
+    times = details["times"]
+    ends = [times[0], times[-1]]
     texts = [
         f"{time_of(60 * at)}: cov {cov:.3f}"
-        for at, cov in zip(minutes, details["cov"], strict=True)
+        for at, cov in zip(details["minutes"], details["cov"], strict=True)
     ]
-    every = _every(minutes)
+    every = _every(times)
     return Plot(
         "How uneven loads are",
         "cov, the standard deviation of the loads over their mean. Sessions move only "
         "while it is above alpha.",
-        _TIME,
+        Axis(details["unit"], False),
         Axis("cov", False),
         [
-            Series("cov", minutes, details["cov"], texts, "line", 0),
+            Series("cov", times, details["cov"], texts, "line", 0),
             Series(
                 "alpha", ends, [alpha] * 2, [f"alpha {alpha:g}"] * 2, "line", 1, True
             ),
@@ -66,28 +66,27 @@ def cov_plot(result: Result) -> Plot:
         [
             Table(
                 "cov over time",
-                ("minutes", "cov"),
-                [(f"{minutes[i]:g}", f"{details['cov'][i]:.3f}") for i in every],
+                (details["unit"], "cov"),
+                [(f"{times[i]:g}", f"{details['cov'][i]:.3f}") for i in every],
             )
         ],
     )
 
 
 def moves_plot(result: Result) -> Plot:
-    details = result["details"]
-    at = [i for i, moves in enumerate(details["moves"]) if moves]
-    rows = [(details["minutes"][i], details["moves"][i]) for i in at]
+    details = _shown_times(result["details"])
+    rows = _moves(details)
     return Plot(
         "Moves",
         "How many sessions were told to move, and when.",
-        _TIME,
+        Axis(details["unit"], False),
         Axis("sessions", False),
         [
             Series(
                 "moves",
-                [minute for minute, _ in rows],
-                [moves for _, moves in rows],
-                [f"{time_of(60 * m)}: {counted(n, 'move')}" for m, n in rows],
+                [time for time, _, _ in rows],
+                [moves for _, moves, _ in rows],
+                [text for _, _, text in rows],
                 "bar",
                 0,
             )
@@ -97,8 +96,8 @@ def moves_plot(result: Result) -> Plot:
         [
             Table(
                 "Moves over time",
-                ("minutes", "moves"),
-                [(f"{minute:g}", f"{moves:,}") for minute, moves in rows],
+                (details["unit"], "moves"),
+                [(f"{time:g}", f"{moves:,}") for time, moves, _ in rows],
             )
         ],
     )
@@ -106,7 +105,7 @@ def moves_plot(result: Result) -> Plot:
 
 def _line(
     name: str,
-    minutes: Sequence[float],
+    details: Result,
     loads: Sequence[float],
     size: float,
     *,
@@ -114,11 +113,11 @@ def _line(
 ) -> Series:
     texts = [
         f"{name}, {time_of(60 * at)}: {byte_rate(load)}"
-        for at, load in zip(minutes, loads, strict=True)
+        for at, load in zip(details["minutes"], loads, strict=True)
     ]
     return Series(
         name,
-        minutes,
+        details["times"],
         [load / size for load in loads],
         texts,
         "line",
@@ -128,19 +127,35 @@ def _line(
 
 
 def _ticks(details: Result) -> Series:
-    rows = [
-        (minute, moves)
-        for minute, moves in zip(details["minutes"], details["moves"], strict=True)
-        if moves
-    ]
+    rows = _moves(details)
     return Series(
         "moves",
-        [minute for minute, _ in rows],
+        [time for time, _, _ in rows],
         [0.0] * len(rows),
-        [f"{time_of(60 * m)}: {counted(n, 'move')}" for m, n in rows],
+        [text for _, _, text in rows],
         "points",
         1,
     )
+
+
+def _moves(details: Result) -> list[tuple[float, int, str]]:
+    """When sessions were told to move, how many, and that in words."""
+    return [
+        (time, moves, f"{time_of(60 * minute)}: {counted(moves, 'move')}")
+        for time, minute, moves in zip(
+            details["times"], details["minutes"], details["moves"], strict=True
+        )
+        if moves
+    ]
+
+
+def _shown_times(details: Result) -> Result:
+    """With `times` in a `unit` that suits how long it took."""
+    minutes = details["minutes"]
+    if minutes[-1] >= _SHORT:
+        return {**details, "unit": "minutes", "times": minutes}
+    seconds = [round(60 * minute, 1) for minute in minutes]
+    return {**details, "unit": "seconds", "times": seconds}
 
 
 def _shown(loads: Sequence[Sequence[float]]) -> list[int]:
@@ -161,23 +176,23 @@ def _unit(loads: Sequence[Sequence[float]]) -> tuple[str, float]:
 
 
 def _loads_table(details: Result, shown: Sequence[int]) -> Table:
-    minutes = details["minutes"]
+    times = details["times"]
     return Table(
         "Loads over time",
-        ("minutes", "mean", *(f"broker {broker}" for broker in shown)),
+        (details["unit"], "mean", *(f"broker {broker}" for broker in shown)),
         [
             (
-                f"{minutes[i]:g}",
+                f"{times[i]:g}",
                 byte_rate(details["mean"][i]),
                 *(byte_rate(details["loads"][broker][i]) for broker in shown),
             )
-            for i in _every(minutes)
+            for i in _every(times)
         ],
     )
 
 
-def _every(minutes: Sequence[float]) -> list[int]:
+def _every(times: Sequence[float]) -> list[int]:
     """So many of the times that a table stays readable, the last among them."""
-    step = max(1, -(-len(minutes) // _ROWS))
-    last = len(minutes) - 1
-    return sorted({*range(0, len(minutes), step), last})
+    step = max(1, -(-len(times) // _ROWS))
+    last = len(times) - 1
+    return sorted({*range(0, len(times), step), last})
