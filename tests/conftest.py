@@ -13,7 +13,11 @@ from brokerwise.pipeline.session import start_session
 # CI tries the same cases every time, so that a failure is due to the change;
 # everyone else tries new ones.
 settings.register_profile(
-    "brokerwise", deadline=None, print_blob=True, derandomize="CI" in os.environ
+    "brokerwise",
+    deadline=None,
+    print_blob=True,
+    derandomize="CI" in os.environ,
+    max_examples=50,
 )
 settings.load_profile("brokerwise")
 

@@ -86,11 +86,13 @@ def test_there_is_a_core() -> None:
 
 
 SCRIPT = """
-import os, sys, time
+import signal
 from brokerwise.experiments.workers import shared
 from tests.experiments.test_workers import pid_then_wait, prepare
 
 if __name__ == "__main__":
+    # A shell that runs the tests in the background has it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for task, pid in shared(pid_then_wait, range(9), workers=2, prepare=prepare):
             print("worker", pid, flush=True)
