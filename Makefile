@@ -4,7 +4,7 @@ SHELL := bash
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-long lint types format bench dist clean
+.PHONY: help setup demo test test-all test-long lint types format bench dist clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -18,7 +18,10 @@ $(READY): scripts/setup pyproject.toml constraints.txt
 demo: $(READY) ## the main job end to end on a small generated trace; KEEP=1 leaves the fleet up
 	@KEEP=$(KEEP) $(BIN)/python examples/demo.py
 
-test: $(READY) lint types ## all tests but the long ones, under 15 minutes on 2 cores
+test: $(READY) lint ## all tests but the long ones, under 15 minutes on 2 cores
+	@$(MAKE) --no-print-directory -j 2 types test-all
+
+test-all: $(READY)
 	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 test-long: $(READY) ## the tests that take minutes each
