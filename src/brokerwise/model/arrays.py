@@ -51,3 +51,18 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def numbers(values: Any, field: str) -> Float64s:
+    """`values` (numpy, Arrow or a list) as a read-only array of floats.
+
+    A view, not a copy, where they have that type already. NaN and infinity are let
+    through: the caller knows what they would mean.
+    """
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.dtype.kind not in "iuf" and len(array)):
+        raise InputError(
+            f"{field}: found {array.dtype} of shape {array.shape}, "
+            "expected one number after the other"
+        )
+    return read_only(array.astype(np.float64, copy=False))

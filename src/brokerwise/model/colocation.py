@@ -1,0 +1,97 @@
+"""A co-location plan: which topics share which broker."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from brokerwise.model.arrays import Float64s, Int32s, freeze_arrays, numbers
+from brokerwise.model.errors import InputError
+from brokerwise.model.plan import Status, gap
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Replicas:
+    """Where topics are: a row for each replica. A topic has one, or, if it was split,
+    several, each with a part of its publishers and on a broker of its own.
+
+    Sorted by topic, then by number. Brokers are numbered from 0, none is empty.
+
+    Attributes
+    ----------
+    topic, number
+        Replica `number` (from 0) of a topic.
+    rate_per_second
+        What this replica gets of the topic's messages.
+    predicted_p90_ms
+        What the model says of it, beside the others on its broker.
+    """
+
+    topic: Int32s
+    number: Int32s
+    broker: Int32s
+    rate_per_second: Float64s
+    predicted_p90_ms: Float64s
+
+    def __post_init__(self) -> None:
+        freeze_arrays(
+            self, "replicas", topic=np.int32, number=np.int32, broker=np.int32
+        )
+        for name in ("rate_per_second", "predicted_p90_ms"):
+            object.__setattr__(self, name, numbers(getattr(self, name), name))
+        names = ("number", "broker", "rate_per_second", "predicted_p90_ms")
+        if any(len(getattr(self, name)) != len(self.topic) for name in names):
+            raise InputError("replicas: their columns differ in length")
+
+    @property
+    def brokers(self) -> int:
+        return int(self.broker.max(initial=-1)) + 1
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColocationPlan:
+    """A plan of kind `colocate`.
+
+    `objective` is the number of brokers and `bound` proven, by the word of the model:
+    no plan has fewer. Both are None if there is no plan: `reason` says why, with
+    numbers. `k` is how many topics may share a broker; `margin` the share of each
+    target that predictions must stay below it.
+    """
+
+    algorithm: str
+    status: Status
+    objective: int | None
+    bound: int | None
+    replicas: Replicas
+    k: int
+    margin: float
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    kind: str = "colocate"
+
+    def __post_init__(self) -> None:
+        infeasible = self.status is Status.INFEASIBLE
+        for name in ("objective", "bound"):
+            if (getattr(self, name) is None) != infeasible:
+                raise InputError(
+                    f"{name} of a plan that is {self.status}: found "
+                    f"{getattr(self, name)}"
+                )
+
+    @property
+    def gap(self) -> float | None:
+        """(objective - bound) / objective; 0 for 0/0, None without a plan."""
+        return gap(self.objective, self.bound)
+
+    def __repr__(self) -> str:
+        found = ""
+        if self.objective is not None:
+            found = f", {self.objective:,} brokers, bound {self.bound:,}"
+        return f"ColocationPlan(by {self.algorithm}: {self.status}{found})"
