@@ -17,6 +17,7 @@ from brokerwise.runtime.fleet.files import read_fleet
 from brokerwise.runtime.fleet.processes import started
 
 Captured = pytest.CaptureFixture[str]
+GONE = ("lost", "stopped")
 
 
 def answer(words: str, capsys: Captured) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def answer(words: str, capsys: Captured) -> dict[str, Any]:
 
 
 def broker_pids(status: dict[str, Any]) -> dict[str, Any]:
-    return {b["broker"]: b["pid"] for b in status["brokers"] if b["state"] != "lost"}
+    return {b["broker"]: b["pid"] for b in status["brokers"] if b["state"] not in GONE}
 
 
 def states(status: dict[str, Any]) -> dict[str, str]:
@@ -98,6 +99,7 @@ def test_a_detached_fleet_is_looked_at_emptied_restarted_and_ended(
         assert states(answer("status", capsys))["b1"] == "up"
         assert run(["drain", "b2", "--stop"]) == 0
         assert all_gone([after["b2"]])
+        assert states(answer("status", capsys))["b2"] == "stopped"
 
         pids = [up["pid"], *broker_pids(answer("status", capsys)).values()]
     assert all_gone(pids)

@@ -49,6 +49,13 @@ def test_what_is_wrong_is_in_the_sentence() -> None:
     )
 
 
+def test_a_broker_that_was_told_to_stop_is_not_missed() -> None:
+    ended = broker("b1", state="stopped", sessions=3)
+    lines = status_text(status(broker("b0"), ended), FLEET).splitlines()
+    assert lines[0] == "The broker is up; stopped: b1; 12 sessions, 50 messages/s."
+    assert len(lines) == 4
+
+
 def test_a_broker_that_is_not_up_has_a_time() -> None:
     at = time.mktime((2026, 1, 2, 3, 4, 5, 0, 0, -1))
     drained = status(broker("b0"), broker("b1", state="drained", since=at))

@@ -88,3 +88,6 @@ def _leave_alone(capsys: Captured) -> None:
     assert {"done", "noted"} <= {decision["state"] for decision in listed}
     assert all(decision["reason"] for decision in listed)
     assert "no broker is" in text("moves --list 50", capsys)
+    told_of = [(d["automatic"], d["reason"].partition(":")[0]) for d in listed]
+    assert told_of.count((False, "paused")) == told_of.count((False, "resumed")) == 1
+    assert not {(True, "paused"), (True, "resumed")} & set(told_of)

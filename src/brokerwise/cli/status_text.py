@@ -19,7 +19,7 @@ def status_text(
     status: "FleetStatus", fleet: "FleetFile", data: "DataStatus | str" = ""
 ) -> str:
     """`data` is the data cluster's, or why it cannot be had."""
-    rows = [_row(broker, status.period_seconds) for broker in status.brokers]
+    rows = [_row(b, status.period_seconds) for b in status.brokers if _counts(b)]
     about = [f"coordinator {fleet.coordinator}", _placing(status)]
     lines = [_sentence(status), *table([_HEADS, *rows]), "; ".join(about)]
     if status.balancer:
@@ -48,17 +48,25 @@ def data_text(data: "DataStatus | str") -> str:
 
 def _sentence(status: "FleetStatus") -> str:
     """What an operator asks first: is all well, and how much goes on?"""
-    up = [b for b in status.brokers if b.state == "up"]
-    sessions = sum(b.sessions for b in status.brokers if b.state != "lost")
-    rate = sum(b.load_per_second for b in status.brokers if b.state != "lost")
+    known = [b for b in status.brokers if _counts(b)]
+    up = [b for b in known if b.state == "up"]
+    stopped = [b.broker for b in status.brokers if not _counts(b)]
+    sessions = sum(b.sessions for b in known if not b.gone)
+    rate = sum(b.load_per_second for b in known if not b.gone)
     moving = status.moves_under_way
     parts = [
-        _brokers_up(len(up), len(status.brokers)),
-        *(_missing(b) for b in status.brokers if b.state != "up"),
+        _brokers_up(len(up), len(known)),
+        *(_missing(b) for b in known if b.state != "up"),
+        *([f"stopped: {', '.join(stopped)}"] if stopped else []),
         f"{many(sessions, 'session')}, {rate:,.0f} messages/s",
         *([f"{many(moving, 'session')} on the move"] if moving else []),
     ]
     return "; ".join(parts) + "."
+
+
+def _counts(broker: "BrokerStatus") -> bool:
+    """One that was told to stop, and has, is no part of the fleet any more."""
+    return broker.state != "stopped"
 
 
 def _brokers_up(up: int, known: int) -> str:

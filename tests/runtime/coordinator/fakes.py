@@ -95,7 +95,7 @@ class Caller:
             self.url + path,
             body=content,
             token=token,
-            seconds=20,
+            seconds=120,  # the first plan ever compiles its kernels
             ssl=self.tls,
         )
         return answer.status, msgspec.json.decode(answer.body)
@@ -200,7 +200,7 @@ class FakeBroker:
             body,
             BrokerConfiguration,
             token=BROKER,
-            seconds=20,
+            seconds=120,  # the first plan ever compiles its kernels
             ssl=coordinator.tls,
         )
 

@@ -17,7 +17,7 @@ from brokerwise.runtime.coordinator.brokers import (
     find_broker,
     the_broker,
 )
-from brokerwise.runtime.coordinator.membership import BrokerState, Then
+from brokerwise.runtime.coordinator.membership import GONE, BrokerState, Then
 from brokerwise.runtime.coordinator.moving import UNFINISHED, MoveState
 from brokerwise.runtime.coordinator.store import new_state
 from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
@@ -184,7 +184,7 @@ class FleetMachine(RuleBasedStateMachine):
     def no_session_is_on_a_lost_broker_while_another_is_up(self) -> None:
         if candidates(self.sql):
             for broker in all_brokers(self.sql):
-                if broker.state is BrokerState.LOST:
+                if broker.state in GONE:
                     assert seats.seats_on(self.sql, broker.name) == {}
 
     @invariant()

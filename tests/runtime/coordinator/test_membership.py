@@ -10,6 +10,7 @@ from brokerwise.runtime.coordinator.membership import (
 )
 
 UP, DRAINING, DRAINED = BrokerState.UP, BrokerState.DRAINING, BrokerState.DRAINED
+LOST, STOPPED = BrokerState.LOST, BrokerState.STOPPED
 
 
 @pytest.mark.parametrize(
@@ -30,17 +31,21 @@ def test_a_drain_that_is_not_over_goes_on_after_a_start(
 @pytest.mark.parametrize(
     ("state", "then", "graceful", "after"),
     [
-        (UP, None, False, None),
-        (DRAINING, Then.STAY, True, Then.STAY),
-        (DRAINED, Then.STAY, False, Then.STAY),
-        (DRAINING, Then.STOP, False, Then.STOP),
-        (DRAINING, Then.STOP, True, None),
-        (DRAINED, Then.STOP, False, None),
-        (DRAINED, Then.RESTART, True, None),
-        (DRAINING, Then.RESTART, False, None),
+        (UP, None, False, (LOST, None)),
+        (UP, None, True, (LOST, None)),
+        (DRAINING, Then.STAY, True, (LOST, Then.STAY)),
+        (DRAINED, Then.STAY, False, (LOST, Then.STAY)),
+        (DRAINING, Then.STOP, False, (LOST, Then.STOP)),
+        (DRAINING, Then.STOP, True, (STOPPED, None)),
+        (DRAINED, Then.STOP, False, (STOPPED, None)),
+        (DRAINED, Then.RESTART, True, (LOST, None)),
+        (DRAINING, Then.RESTART, False, (LOST, None)),
     ],
 )
 def test_what_is_left_to_do_with_a_broker_that_has_gone(
-    state: BrokerState, then: Then | None, graceful: bool, after: Then | None
+    state: BrokerState,
+    then: Then | None,
+    graceful: bool,
+    after: tuple[BrokerState, Then | None],
 ) -> None:
-    assert gone(state, then, graceful) is after
+    assert gone(state, then, graceful) == after

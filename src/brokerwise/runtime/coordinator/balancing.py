@@ -153,7 +153,12 @@ class Balancing:
     def pause(self, paused: bool) -> None:
         now = self.now()
         with self._store.change() as sql:
-            write_mode(sql, replace(read_mode(sql), paused=paused))
+            mode = read_mode(sql)
+            if mode.paused == paused:
+                return
+            write_mode(sql, replace(mode, paused=paused))
+            words = "paused: sessions stay where they are" if paused else "resumed"
+            decisions.note(sql, mode.wishes.policy, words, now)
         if self._listening:
             self._unheard.append(Paused(now) if paused else Resumed(now))
         self._mode_changed.set()

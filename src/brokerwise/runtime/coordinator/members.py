@@ -14,7 +14,7 @@ from brokerwise.runtime.coordinator.brokers import (
     the_broker,
 )
 from brokerwise.runtime.coordinator.carriers import all_routes, take_out
-from brokerwise.runtime.coordinator.membership import BrokerState, gone, registered
+from brokerwise.runtime.coordinator.membership import gone, registered
 from brokerwise.runtime.coordinator.moves import end_moves_of, last_move
 from brokerwise.runtime.coordinator.seats import reseat, reseat_all
 from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
@@ -49,8 +49,7 @@ def lose(sql: Sql, name: str, now: float, *, graceful: bool = False) -> None:
     """A broker has left, or was not heard of for too long: its epoch is given up, it
     carries nothing, and its sessions go to others."""
     broker = the_broker(sql, name)
-    then = gone(broker.state, broker.then, graceful)
-    set_state(sql, name, BrokerState.LOST, then, now)
+    set_state(sql, name, *gone(broker.state, broker.then, graceful), now)
     word = "has left" if graceful else "was lost"
     end_moves_of(sql, name, f"broker {name!r} {word}")
     take_out(sql, name)

@@ -4,13 +4,15 @@ from enum import StrEnum
 
 
 class BrokerState(StrEnum):
-    """`expected`: to be started with the fleet, and not heard of yet."""
+    """`expected`: to be started with the fleet, and not heard of yet; `stopped`: it
+    was told to end, and has."""
 
     EXPECTED = "expected"
     UP = "up"
     DRAINING = "draining"
     DRAINED = "drained"
     LOST = "lost"
+    STOPPED = "stopped"
 
 
 class Then(StrEnum):
@@ -23,6 +25,7 @@ class Then(StrEnum):
 
 ALIVE = (BrokerState.UP, BrokerState.DRAINING, BrokerState.DRAINED)
 SERVING = (BrokerState.UP, BrokerState.DRAINING)
+GONE = (BrokerState.LOST, BrokerState.STOPPED)
 
 
 def registered(then: Then | None) -> tuple[BrokerState, Then | None]:
@@ -33,10 +36,12 @@ def registered(then: Then | None) -> tuple[BrokerState, Then | None]:
     return BrokerState.UP, None
 
 
-def gone(state: BrokerState, then: Then | None, graceful: bool) -> Then | None:
-    """What is still to be done with a broker that has left or is lost, if it comes
-    back: it stays drained if it was to stay so; a stop that was ordered, or that it
-    made by itself, is over; one that it crashed before is not."""
+def gone(
+    state: BrokerState, then: Then | None, graceful: bool
+) -> tuple[BrokerState, Then | None]:
+    """What a broker is that has left or is lost, and what is still to be done with it
+    if it comes back: it stays drained if it was to stay so; a stop that was ordered is
+    over, but not if it crashed before."""
     if then is Then.STOP and (graceful or state is BrokerState.DRAINED):
-        return None
-    return None if then is Then.RESTART else then
+        return BrokerState.STOPPED, None
+    return BrokerState.LOST, None if then is Then.RESTART else then

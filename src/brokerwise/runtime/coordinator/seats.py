@@ -17,7 +17,7 @@ from brokerwise.runtime.coordinator.brokers import (
     find_broker,
     the_broker,
 )
-from brokerwise.runtime.coordinator.membership import BrokerState
+from brokerwise.runtime.coordinator.membership import GONE, BrokerState
 from brokerwise.runtime.coordinator.placement import (
     POLICIES,
     PlannedLoad,
@@ -111,7 +111,7 @@ def reseat(sql: Sql, broker: str) -> None:
 def reseat_all(sql: Sql) -> None:
     """Give the sessions of all brokers that have gone to others."""
     for broker in all_brokers(sql):
-        if broker.state is BrokerState.LOST:
+        if broker.state in GONE:
             reseat(sql, broker.name)
 
 

@@ -13,7 +13,14 @@ from brokerwise.model.rebalancing import Rebalancing
 from brokerwise.planners.balance.problem import Problem
 from brokerwise.planners.balance.scaling import Resizing, propose_size
 from brokerwise.runtime.balancing.balancer import Balancer
-from brokerwise.runtime.balancing.events import Event, Key, MoveEnded, MoveOrdered
+from brokerwise.runtime.balancing.events import (
+    Event,
+    Key,
+    MoveEnded,
+    MoveOrdered,
+    Paused,
+    Resumed,
+)
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.coordinator.gathering import Picture
 from brokerwise.runtime.coordinator.proposal import (
@@ -55,6 +62,8 @@ class Mind:
     def hear(self, events: Iterable[Event]) -> None:
         for event in events:
             self._core.handle(event)
+            if isinstance(event, Paused | Resumed):  # written down when it happened
+                self._noted = self._core.decisions[-1].number
 
     def propose(self, picture: Picture, wishes: Wishes) -> Thought:
         """What it would do now, if that were wished; nothing changes by it."""

@@ -57,7 +57,7 @@ async def rolling_restart(
     leaves the broker whose turn it is to finish by itself, and the rest as they are.
     """
     status = await operator.status()
-    names = list(brokers) or [b.broker for b in status.brokers if b.state != "lost"]
+    names = list(brokers) or [b.broker for b in status.brokers if not b.gone]
     for name in names:
         _serving(status, name)
     moves = {}
@@ -76,7 +76,7 @@ async def _restart(
 
     def registered(status: FleetStatus) -> bool:
         found = status.broker(broker)
-        return found is not None and found.state != "lost" and found.epoch != before
+        return found is not None and not found.gone and found.epoch != before
 
     def settled(status: FleetStatus) -> bool:
         found = status.broker(broker)
@@ -106,7 +106,7 @@ def _serving(status: FleetStatus, name: str) -> BrokerStatus:
     known = [b.broker for b in status.brokers if b.state == "up"]
     if found is None:
         raise UnknownBrokerError(name, known)
-    if found.state == "lost":
+    if found.gone:
         raise UnknownBrokerError(name, known, found.state)
     return found
 

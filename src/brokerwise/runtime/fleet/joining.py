@@ -41,14 +41,14 @@ async def joined_broker(
     Without a name it gets the next free one of b0, b1, ... One that a rolling
     restart ends comes back. Whoever leaves should `drain` it first.
     """
-    known = {b.broker: b.state for b in (await Operator(fleet).status()).brokers}
+    known = {b.broker: b for b in (await Operator(fleet).status()).brokers}
     name = name or next_broker(known)
     wrong = refusal(name)
     if wrong:
         raise InputError(f"--name: {wrong}")
-    if known.get(name, "lost") != "lost":
+    if name in known and not known[name].gone:
         raise InputError(
-            f"broker {name!r} is in the fleet already, and {known[name]}",
+            f"broker {name!r} is in the fleet already, and {known[name].state}",
             hint="Leave --name out, and a free one is taken.",
         )
     keys = Keys.of_secret(bytes.fromhex(fleet.secret))

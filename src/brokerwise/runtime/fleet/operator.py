@@ -27,7 +27,8 @@ class NoSuchThingError(OperationRefusedError, InputError):
 
 @dataclass(frozen=True)
 class BrokerStatus:
-    """`state` is up, draining, drained or lost, `since` when in seconds since 1970;
+    """`state` is up, draining, drained, lost, or stopped (as it was told), `since`
+    when in seconds since 1970;
     `capacity` is messages a period, None if nobody said. Counts are since the process
     started."""
 
@@ -43,6 +44,11 @@ class BrokerStatus:
     capacity: int | None = None
     pid: int = 0
     since: float = 0.0
+
+    @property
+    def gone(self) -> bool:
+        """It does not run, as far as the coordinator knows."""
+        return self.state in ("lost", "stopped")
 
 
 @dataclass(frozen=True)
