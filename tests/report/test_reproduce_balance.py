@@ -136,8 +136,9 @@ def test_live_runs_show_before_and_after_and_what_was_delivered() -> None:
     said = live(found)
     assert said[0].endswith("24,690 deliveries, lost 0, twice 2, wrong 0.")
     assert said[1:] == [
-        "Live, nearest, planned (ours): cov 0.800 -> 0.100, max load 200 kB/s -> "
-        "110 kB/s, 57 moves."
+        "Live, nearest, planned (ours): cov 0.800 -> 0.100, max load 200 kB/s when it "
+        "began, while users still came, and 110 kB/s at the end (without balancing "
+        "110 kB/s, cov 0.810), 57 moves."
     ]
     assert delivery_table(found).rows[0][:3] == (
         "nearest, no balancing",

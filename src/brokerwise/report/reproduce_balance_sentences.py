@@ -147,16 +147,25 @@ def live(result: Result) -> list[str]:
         f"On real processes, {counted(len(runs), 'run')}: {counted(moves, 'move')}, "
         f"{handed:,} deliveries, lost {lost:,}, twice {twice:,}, wrong {wrong:,}."
     ]
-    for run in runs:
-        if run["placement"] == "nearest" and run["moves"]:
-            unit = unit_of([run])
-            said.append(
-                f"Live, nearest, {PAPER_NAMES[run['policy']]}: cov "
-                f"{cov_text(run['cov_before'])} -> {cov_text(run['cov_after'])}, max "
-                f"load {load_text(run['max_before'], unit)} -> "
-                f"{load_text(run['max_after'], unit)}, {counted(run['moves'], 'move')}."
-            )
-    return said
+    nearest = [run for run in runs if run["placement"] == "nearest"]
+    alone = next((run for run in nearest if run["policy"] == "none"), None)
+    return said + [_live_run(run, alone) for run in nearest if run["moves"]]
+
+
+def _live_run(run: Result, alone: Result | None) -> str:
+    """Loads rise while users come: what counts is the end, with and without."""
+    unit = unit_of([run])
+    without = ""
+    if alone is not None:
+        end = load_text(alone["max_after"], unit)
+        without = f" (without balancing {end}, cov {cov_text(alone['cov_after'])})"
+    return (
+        f"Live, nearest, {PAPER_NAMES[run['policy']]}: cov "
+        f"{cov_text(run['cov_before'])} -> {cov_text(run['cov_after'])}, max load "
+        f"{load_text(run['max_before'], unit)} when it began, while users still came, "
+        f"and {load_text(run['max_after'], unit)} at the end{without}, "
+        f"{counted(run['moves'], 'move')}."
+    )
 
 
 def verdict(result: Result) -> str:

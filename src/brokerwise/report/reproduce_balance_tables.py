@@ -96,7 +96,8 @@ def delivery_table(result: Result) -> Table:
     """Of live runs: what everyone got, and what it took."""
     return Table(
         "On real processes: deliveries judged by an independent computation, and what "
-        "balancing changed",
+        "balancing changed from before the first move, while users still came, to the "
+        "end",
         (
             *("placement, policy", "cov before", "after", "max load before", "after"),
             *("moves", "deliveries", "lost", "twice", "wrong"),
