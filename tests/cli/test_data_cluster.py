@@ -3,6 +3,7 @@
 Files and commands are those of docs/data.md.
 """
 
+import asyncio
 import gzip
 import io
 import json
@@ -10,20 +11,26 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from tests.cli import data_page
 from tests.processes import BROKERWISE, Process, wait_until
 from tests.runtime.live import page_text
 
 from brokerwise.cli.main import run
+from brokerwise.runtime.client.client import Client
+from brokerwise.runtime.client.events import Received
 from brokerwise.runtime.fleet.files import read_fleet
+from brokerwise.runtime.fleet.operator import Operator
 
 Captured = pytest.CaptureFixture[str]
 SECONDS = 120.0
-UP = ["up", "--detach", "--data-cluster", "--brokers", "1", "--master", "local[2]"]
+UP = ["up", "--detach", "--data-cluster", "--brokers", "2", "--master", "local[2]"]
+UP += ["--step", "gps/*=spin:0.1", "--into", "gps/*=positions"]
 
 
 def said(words: list[str], capsys: Captured, code: int = 0) -> str:
@@ -163,7 +170,7 @@ def a_channel_is_subscribed_to_from_first_record_to_what_was_missed(
 
     ann = [*BROKERWISE, *data_page.command("subscribe", "near")]
     with Process([*ann, "--count", "2"]) as first:
-        first.line_with("connected to b0", SECONDS)
+        first.line_with("connected to b", SECONDS)
         with standard_input(reports(1, 2) + reports(3, kind="flood"), monkeypatch):
             assert run(["feed", "reports"]) == 0
         assert first.wait(SECONDS) == 0
@@ -187,6 +194,54 @@ def a_channel_is_subscribed_to_from_first_record_to_what_was_missed(
 
     listed = answer(["channel", "list"], capsys)["channels"]
     assert [(c["name"], c["subscriptions"]) for c in listed] == [("near", 1)]
+
+
+async def _published(topics: list[str], count: int) -> int:
+    """Publish so many messages to each topic, and hear them at both brokers; returns
+    how many were heard."""
+    fleet = read_fleet(Path("out/fleet"))
+    async with AsyncExitStack() as stack:
+        cab, *listeners = [
+            await stack.enter_async_context(
+                Client(fleet.coordinator, user, await Operator(fleet).register(user))
+            )
+            for user in ("cab", "one", "other")
+        ]
+        for listener in listeners:
+            await listener.subscribe(topics)
+        for n in range(count):
+            for topic in topics:
+                await cab.publish(topic, {"topic": topic, "n": n})
+        await cab.flush()
+        heard = 0
+        async with asyncio.timeout(SECONDS):
+            for listener in listeners:
+                events = listener.events()
+                for _ in range(count * len(topics)):
+                    heard += isinstance(await anext(events), Received)
+        return heard
+
+
+def what_comes_out_of_topics_is_fed_once_whoever_carries_them(capsys: Captured) -> None:
+    make = "dataset create positions --kind append --column topic:string"
+    assert run([*make.split(), "--column", "n:long"]) == 0
+    topics = ["gps/1", "gps/2", "gps/3"]
+    assert asyncio.run(_published(topics, 40)) == 2 * 3 * 40
+
+    def rows() -> int:
+        return int(answer(["dataset", "show", "positions"], capsys)["rows"])
+
+    wait_until(lambda: rows() >= 3 * 40, SECONDS)
+    files = Path("out/fleet/data/segments").glob("*.parquet")
+    tables = [pq.read_table(file) for file in files]
+    found = [
+        (row["topic"], row["n"])
+        for table in tables
+        if set(table.column_names) >= {"topic", "n"}
+        for row in table.to_pylist()
+    ]
+    assert sorted(found) == [(topic, n) for topic in topics for n in range(40)]
+    assert run(["dataset", "drop", "positions"]) == 0
 
 
 def data_is_there_again_and_no_process_stays(
@@ -222,6 +277,7 @@ def test_data_from_the_first_dataset_to_the_next_fleet(
     a_file_is_fed_once_and_what_does_not_fit_is_told_by_line(capsys)
     sql_that_is_not_allowed_is_pointed_at(capsys)
     a_channel_is_subscribed_to_from_first_record_to_what_was_missed(capsys, monkeypatch)
+    what_comes_out_of_topics_is_fed_once_whoever_carries_them(capsys)
     data_is_there_again_and_no_process_stays(capsys)
 
 

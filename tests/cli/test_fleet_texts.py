@@ -9,7 +9,7 @@ import pytest
 
 from brokerwise.cli.main import run
 from brokerwise.cli.status_text import status_text
-from brokerwise.cli.up_request import UpRequest, parse_steps
+from brokerwise.cli.up_request import UpRequest, parse_into, parse_steps
 from brokerwise.cli.up_text import FleetUp
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import FleetFile
@@ -112,6 +112,21 @@ def test_a_step_that_is_none_is_refused(text: str) -> None:
         parse_steps([text])
 
 
+def test_datasets_are_by_topic_and_reach_the_seed(tmp_path: Path) -> None:
+    into = ("gps/*=positions", "a=b=c")
+    request = UpRequest(tmp_path, brokers=1, into=into, data_cluster=True)
+    assert request.seed().into == {"gps/*": "positions", "a=b": "c"}
+    assert request.arguments()[-4:] == ["--into", into[0], "--into", into[1]]
+
+
+@pytest.mark.parametrize("text", ["", "a", "=d", "a=", "a=no-name", "a=b c"])
+def test_a_dataset_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--into: found"):
+        parse_into([text])
+    with pytest.raises(InputError, match="topic 'a' has two"):
+        parse_into(["a=b", "a=c"])
+
+
 def test_a_detached_fleet_is_asked_for_in_the_same_words(tmp_path: Path) -> None:
     request = UpRequest(
         tmp_path, plan="p", workload="w", steps=("a=spin:1", "b=spin:2"), port=80
@@ -145,6 +160,8 @@ WRONG = {
     ],
     "places for nothing": ["--brokers", "1", "--place", "0,0"],
     "a step that is none": ["--step", "nonsense"],
+    "a dataset without a data cluster": ["--into", "a=b"],
+    "a dataset that is none": ["--data-cluster", "--into", "a"],
     "a port that there is none of": ["--port", "70000"],
     "a plan that is not there": ["--plan", "nowhere"],
 }

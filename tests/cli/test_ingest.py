@@ -112,3 +112,58 @@ def test_bad_options_name_what_was_found(
     assert run([*call, *more]) == 2
     assert text in capsys.readouterr().err
     assert not Path("w").exists()
+
+
+TRIP = "a,2013-01-01 12:00:00,2013-01-01 12:05:00,-73.98,40.75,-73.97,40.76"
+NAMES = "taxi,pickup_time,dropoff_time,pickup_lon,pickup_lat,dropoff_lon,dropoff_lat"
+
+
+@pytest.mark.usefixtures("spark", "files")
+def test_trips_become_regions_and_the_next_command_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("trips.csv").write_text(f"{NAMES}\n{TRIP}\n")
+    call = ["ingest", "--trips", "trips.csv", "--out", "w", "--cell", "1km"]
+    assert run([*call, "--window", "2013-01-01T12:01..2013-01-01T12:03"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("120 positions in ")
+    assert lines[1] == (
+        "  2013-01-01T12:01:00 to 2013-01-01T12:03:00, 120 seconds; 0 rows rejected"
+    )
+    assert lines[-1].startswith("Next:     brokerwise colocate w --model")
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--pairs", "good.csv"], "--pairs does not go with --trips"),
+        (["--period", "1h"], "--period does not go with --trips"),
+        (["--cell", "500"], "good.csv: no column pickup_time"),
+        (["--cell", "0m"], "--cell: found '0m', expected 500m, 1.5km"),
+        (["--window", "noon"], "--window: found 'noon', expected FROM..TO"),
+        (["--window", "x..y"], "--window: found 'x..y', expected FROM..TO"),
+        (["--processing", "fast"], "--processing: found 'fast', expected millisec"),
+        (["--update-processing", "1,2"], "--update-processing: found '1,2'"),
+        (["--busiest", "1h", "--window", "2013-01-01..2013-01-02"], "found both"),
+        (["--zones", "nowhere.csv"], "good.csv: no column pickup_time"),
+    ],
+)
+def test_options_for_trips_name_what_was_found(
+    capsys: pytest.CaptureFixture[str], options: list[str], text: str
+) -> None:
+    assert run(["ingest", "--trips", "good.csv", "--out", "w", *options]) == 2
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    "option", ["--cell=1km", "--zones=z", "--seed=1", "--taxi-column=2", "--busiest=1h"]
+)
+def test_options_for_trips_are_refused_without_any(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    call = ["ingest", "--pairs", "good.csv", "--rates", "rates.csv", "--out", "w"]
+    assert run([*call, option]) == 2
+    said = capsys.readouterr().err
+    assert f"{option.partition('=')[0]} goes with --trips: there is none" in said

@@ -297,6 +297,11 @@ def two_topics() -> Workload:
         ({"places": np.zeros((2, 3))}, r"places: found float64 of shape \(2, 3\)"),
         ({"places": np.array([["a", "b"]] * 2)}, "places: found <U1 of shape"),
         ({"places": np.array([[0, np.inf]] * 2)}, "places: found an infinite coordina"),
+        ({"publishers": np.zeros(3, int)}, "publishers: found 3, expected 2"),
+        ({"publishers": np.array([1, -1])}, "publishers of topic '.*': found -1, exp"),
+        ({"publishers": np.array([1, 0.5])}, "publishers of workload: found float64"),
+        ({"processing_ms": [1.5, np.nan]}, "processing_ms of topic '.*': found nan"),
+        ({"processing_ms": [1.5]}, "processing_ms: found 1, expected 2"),
         (
             {"rates": np.array([2**62, 0])},
             "total rate of all topics and pairs: found 9.22e",

@@ -21,7 +21,12 @@ from brokerwise.model.names import Names
 from brokerwise.model.workload import NO_THRESHOLD, Workload
 from brokerwise.storage import workload as storage
 from brokerwise.storage.place import Place
-from brokerwise.storage.workload import read_header, read_workload, write_workload
+from brokerwise.storage.workload import (
+    digest_of,
+    read_header,
+    read_workload,
+    write_workload,
+)
 
 names = st.text(st.sampled_from("abé€\U00010000"), min_size=1, max_size=3)
 numbers = st.floats(-10, 10) | st.just(float("nan")) | st.just(-0.0)
@@ -44,8 +49,14 @@ def workloads(draw: st.DrawFn) -> Workload:
     thresholds = draw(st.none() | st.lists(threshold, min_size=count, max_size=count))
     xy = st.tuples(numbers, numbers)
     places = draw(st.none() | st.lists(xy, min_size=count, max_size=count))
+    each = made.topics
+    whole, time = st.integers(0, 9), st.floats(0, 40)
+    publishers = draw(st.none() | st.lists(whole, min_size=each, max_size=each))
+    processing = draw(st.none() | st.lists(time, min_size=each, max_size=each))
     return replace(
         made,
+        publishers=None if publishers is None else np.array(publishers, np.int64),
+        processing_ms=None if processing is None else np.array(processing, float),
         thresholds=None if thresholds is None else np.array(thresholds, np.int64),
         places=None if places is None else np.array(places, float).reshape(-1, 2),
     )
@@ -64,6 +75,8 @@ def contents(w: Workload) -> list[Any]:
         w.message_bytes,
         w.thresholds.tolist() if held and w.thresholds is not None else None,
         repr(w.places.tolist()) if held and w.places is not None else None,
+        w.publishers.tolist() if w.publishers is not None else None,
+        w.processing_ms.tolist() if w.processing_ms is not None else None,
     ]
 
 
@@ -71,7 +84,7 @@ def contents(w: Workload) -> list[Any]:
 def layout(*, block: int, pairs_per_part: int) -> Iterator[Place]:
     """A directory to write to, with blocks and parts of these sizes."""
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
-        for module in ("digest", "subscribers", "workload"):
+        for module in ("digest", "subscribers", "topics", "workload"):
             patch.setattr(f"brokerwise.storage.{module}.BLOCK", block)
         patch.setattr("brokerwise.storage.subscribers.PAIRS_PER_PART", pairs_per_part)
         yield Place(f"{directory}/w")
@@ -102,6 +115,39 @@ def test_the_digest_does_not_depend_on_the_number_of_files(w: Workload) -> None:
             files = len(header.files["interests"])
             assert files == len(list(Path(place.uri, "interests").iterdir()))
     assert found[0] == found[1] == found[2]
+
+
+def test_publishers_and_processing_change_the_digest_only_if_there_are_any(
+    small: Workload,
+) -> None:
+    # Of the same workload before topics could have them.
+    before = "8db0cce4202aea859d00e8aa0a06bdf63d6b3f325b4c76745e74e5243f979043"
+    assert digest_of(replace(small, publishers=None)) == before
+    publishers = np.array([1, 2, 3])
+    found = {
+        digest_of(small),
+        digest_of(replace(small, publishers=publishers)),
+        digest_of(replace(small, publishers=publishers + 1)),
+        digest_of(replace(small, processing_ms=publishers)),
+        digest_of(replace(small, processing_ms=publishers, publishers=publishers)),
+    }
+    assert len(found) == 5
+
+
+def test_a_topic_without_the_number_that_others_have_is_refused(
+    small: Workload, tmp_path: Path
+) -> None:
+    place = Place(str(tmp_path / "w"))
+    header = write_workload(replace(small, publishers=np.array([1, 2, 3])), place)
+    file = tmp_path / "w" / "topics" / header.files["topics"][0]
+    table = pq.read_table(file)
+    for values, reason in (
+        (pa.array([1, None, 3]), "column 'publishers' has missing values"),
+        (pa.array(["1", "2", "3"]), "column 'publishers' is string, expected int64"),
+    ):
+        pq.write_table(table.set_column(3, "publishers", values), file)
+        with pytest.raises(InputError, match=reason):
+            read_workload(place)
 
 
 def test_parts_are_cut_between_blocks() -> None:

@@ -6,6 +6,7 @@ a local one that is started for the purpose and ends with the process.
 
 from brokerwise.api.audits import audit
 from brokerwise.api.balancing import simulate_balance
+from brokerwise.api.colocating import colocate, read_colocation_plan, read_topics
 from brokerwise.api.networks import (
     generate_network,
     overlay,
@@ -24,6 +25,7 @@ from brokerwise.api.plans import (
 from brokerwise.api.workloads import (
     generate,
     ingest,
+    ingest_trips,
     profile,
     read_workload,
     uniform,
@@ -31,6 +33,7 @@ from brokerwise.api.workloads import (
 )
 from brokerwise.auditing.findings import Audit, Violation
 from brokerwise.model.catalog import Catalog
+from brokerwise.model.colocation import ColocationPlan, Replicas
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.interests import Interests
@@ -41,6 +44,7 @@ from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.profile import Profile
 from brokerwise.model.subchannels import Subchannels
+from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.savable import SavablePlan
 from brokerwise.planners.provision.budget import Answer, affordable
@@ -56,6 +60,7 @@ __all__ = [
     "BrokerwiseError",
     "Catalog",
     "Client",
+    "ColocationPlan",
     "Fleet",
     "GapTold",
     "InputError",
@@ -68,9 +73,11 @@ __all__ = [
     "Profile",
     "Published",
     "Received",
+    "Replicas",
     "SavablePlan",
     "Status",
     "Subchannels",
+    "TopicTable",
     "Trees",
     "Violation",
     "Wanted",
@@ -78,17 +85,21 @@ __all__ = [
     "affordable",
     "audit",
     "catalog",
+    "colocate",
     "fill",
     "fleet",
     "generate",
     "generate_network",
     "ingest",
+    "ingest_trips",
     "overlay",
     "profile",
     "provision",
+    "read_colocation_plan",
     "read_network",
     "read_overlay_plan",
     "read_plan",
+    "read_topics",
     "read_workload",
     "simulate_balance",
     "uniform",

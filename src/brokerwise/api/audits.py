@@ -3,6 +3,7 @@
 from brokerwise.api.callers import Path, place_of
 from brokerwise.auditing.findings import Violation
 from brokerwise.auditing.memory import audit_directory, violations
+from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
@@ -13,16 +14,26 @@ from brokerwise.storage.plan_kind import plan_kind
 
 
 def audit(
-    plan: Plan | OverlayPlan | Path,
+    plan: Plan | OverlayPlan | ColocationPlan | Path,
     workload: Workload | Path | None = None,
     *,
     network: Network | Path | None = None,
+    model: Path | None = None,
 ) -> list[Violation]:
     """What is wrong with a plan, recomputed from scratch in this process.
 
     A plan in memory needs its workload (an overlay its network), unless it knows it;
-    a plan directory says where its own is.
+    a plan directory says where its own is. A co-location plan is audited with its
+    model, which is where the plan says unless given.
     """
+    if isinstance(plan, ColocationPlan):
+        return _colocation_violations(plan)
+    if not isinstance(plan, Plan | OverlayPlan):
+        kind = plan_kind(place_of(plan))
+        if kind == "colocate":
+            return _colocation_directory(plan, workload, model)
+    if model is not None:
+        raise InputError("only a co-location plan is audited with a model")
     overlay = isinstance(plan, OverlayPlan) or (
         not isinstance(plan, Plan) and plan_kind(place_of(plan)) == "overlay"
     )
@@ -44,6 +55,25 @@ def audit(
 
         return list(audit_overlay_directory(place, where).violations)
     return list(audit_directory(place, where).violations)
+
+
+def _colocation_violations(plan: ColocationPlan) -> list[Violation]:
+    from brokerwise.pipeline.colocate_memory import SavableColocationPlan
+
+    if not isinstance(plan, SavableColocationPlan):
+        raise InputError("a co-location plan from a directory is audited there")
+    return plan.violations()
+
+
+def _colocation_directory(
+    plan: Path, topics: Workload | Path | None, model: Path | None
+) -> list[Violation]:
+    from brokerwise.auditing.colocation import audit_colocation_directory
+
+    if isinstance(topics, Workload):
+        raise InputError("a plan directory is audited against a workload directory")
+    places = (None if path is None else place_of(path) for path in (model, topics))
+    return list(audit_colocation_directory(place_of(plan), *places).violations)
 
 
 def _violations(plan: Plan, workload: Workload | Path | None) -> list[Violation]:

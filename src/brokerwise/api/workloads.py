@@ -20,6 +20,7 @@ from brokerwise.storage import workload as workload_storage
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.ingest.job import Ingested
+    from brokerwise.pipeline.ingest.trips import TripsIngested
 
 
 def read_workload(directory: Path, *, verify: bool = False) -> Workload:
@@ -105,6 +106,37 @@ def ingest(
         rates=paths_of(rates),
         events=paths_of(events),
         subscribers=paths_of(subscribers),
+        columns={r: tuple(c.split(",")) for r, c in (columns or {}).items()},
+        **options,
+    )
+    return run(
+        asked,
+        place_of(out),
+        session=open_session,
+        progress=Stopwatch(),
+        force=force,
+    )
+
+
+def ingest_trips(
+    trips: Paths,
+    *,
+    out: Path,
+    columns: Mapping[str, str] | None = None,
+    force: bool = False,
+    **options: Any,
+) -> "TripsIngested":
+    """Read records of taxi trips into a workload of regions, on Spark.
+
+    `columns` maps a role (taxi, pickup_time, ...) to the name or number of its column;
+    further options are those of `TripOptions`.
+    """
+    from brokerwise.pipeline.ingest.trips import ingest_trips as run
+    from brokerwise.pipeline.ingest.trips_options import TripOptions
+    from brokerwise.pipeline.progress import Stopwatch
+
+    asked = TripOptions(
+        trips=paths_of(trips),
         columns={r: tuple(c.split(",")) for r, c in (columns or {}).items()},
         **options,
     )

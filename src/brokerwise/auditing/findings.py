@@ -15,11 +15,14 @@ CHECKS = {
     "bound": "no objective or load beats its bound, and gaps follow from both",
     "fleet": "the fleet has these brokers, of these types, in these numbers",
     "brokers": "brokers.parquet has the network's brokers and their capacities",
+    "topics": "topics.parquet has the topics that the plan was made for",
+    "replicas": "every topic is there once, or all of it in its replicas",
+    "sharing": "no broker has more than k topics, or two replicas of one",
     "subchannels": "subchannels.parquet has the bounds of the network's sub-channels",
     "capacity": "no broker carries more than it can",
-    "load": "what brokers carry is what their pairs, or their users, make",
+    "load": "what brokers carry is what their pairs, users or topics make",
     "assignment": "assignment.parquet says what the placement says",
-    "broker": "every pair, or every user, is on a broker that exists",
+    "broker": "every pair, user or topic is on a broker that exists",
     "users": "users.parquet has one row for each user, in order",
     "reach": "every user's broker is in its reach",
     "links": "every tree goes from its source outwards, to each broker once",
@@ -31,6 +34,9 @@ CHECKS = {
     "repeated": "every pair is served at most once",
     "unwanted": "every pair served is a pair wanted",
     "threshold": "every subscriber receives its threshold",
+    "prediction": "predicted latencies are those of the model",
+    "target": "every topic stays within its target, beside any of its neighbours",
+    "observed": "no broker has what was seen to miss a target",
 }
 """The checks, in the order they are reported, each with what it makes sure of."""
 
@@ -88,6 +94,21 @@ class OverlayAudit(Findings):
     access: int
     core: int
     kind: str = "overlay"
+
+
+@dataclass(frozen=True)
+class ColocationAudit(Findings):
+    """What was recomputed from a plan of kind colocate; load in cores.
+
+    `source_checked` says whether the topics were compared with what they came from.
+    """
+
+    topics: int
+    replicas: int
+    brokers: int
+    load: float
+    source_checked: bool
+    kind: str = "colocate"
 
 
 def named(

@@ -36,7 +36,8 @@ from brokerwise.auditing.worth import TopicSums, worth_of
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.storage.digest import table_digest
-from brokerwise.storage.workload import WorkloadHeader, read_topics, topics_digest
+from brokerwise.storage.topics import read_topic_columns
+from brokerwise.storage.workload import WorkloadHeader
 
 Count: TypeAlias = Callable[[Case, Sequence[Share], Reference], Counted | Deviation]
 """Has shares checked, of which there is one at least, and merges the results."""
@@ -111,10 +112,11 @@ def _tasks(pairs: int, cores: int) -> int:
 def _verified_rates(case: Case) -> Int64s:
     """The rates of topics that are those of the workload, names included."""
     header = case.header
-    rates, names = read_topics(case.workload, header)
+    topics = read_topic_columns(case.workload, header.files["topics"])
+    rates = topics.rates
     if len(rates) != header.topics:
         raise Deviation("workload.json states another number of topics")
-    if topics_digest(rates, names) != header.digests["topics"]:
+    if topics.digest() != header.digests["topics"]:
         raise Deviation("the topics have changed")
     if rates.min(initial=0) < 0 or (rates[1:] > rates[:-1]).any():
         raise Deviation("topics do not go by descending rate")

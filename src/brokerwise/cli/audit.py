@@ -11,7 +11,14 @@ from brokerwise.cli.options import Conf, Json, Master, parse_conf
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.auditing.findings import Audit, Findings, OverlayAudit
+    from brokerwise.auditing.findings import (
+        Audit,
+        ColocationAudit,
+        Findings,
+        OverlayAudit,
+    )
+
+    Result = Audit | OverlayAudit | ColocationAudit
 
 EXIT_VIOLATED = 1
 
@@ -26,6 +33,9 @@ def audit(
     network: Annotated[
         str | None, typer.Option(help="Its network, of an overlay, if elsewhere.")
     ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Its model, of a co-location, if elsewhere.")
+    ] = None,
     json: Json = False,
     master: Master = None,
     conf: Conf = None,
@@ -35,6 +45,7 @@ def audit(
     Counts every pair of the placement again and compares: capacities and loads,
     pairs wanted and served once, thresholds, the figures in plan.json, digests. Of an
     overlay: loads, links and trees, and what they cost, in this process without Spark.
+    Of a co-location: what its model predicts for every set of topics on every broker.
     Exits 0 if all is right and 1 if something is not.
 
     Example: brokerwise audit out/plan
@@ -45,10 +56,17 @@ def audit(
 
     settings = parse_conf(conf)
     progress = LiveProgress()
-    result: Audit | OverlayAudit
-    if plan_kind(Place(plan)) == "overlay":
+    result: Result
+    kind = plan_kind(Place(plan))
+    if kind != "colocate":
+        _refuse_other("--model", model, "a plan without latencies")
+    if kind == "overlay":
         _refuse_other("--workload", workload, "an overlay", "--network")
         result = _audit_overlay(plan, network, progress)
+        seconds = _seconds(progress)
+    elif kind == "colocate":
+        _refuse_other("--network", network, "a co-location", "--workload")
+        result = _audit_colocation(plan, model, workload, progress)
         seconds = _seconds(progress)
     else:
         _refuse_other("--network", network, "a plan for a workload", "--workload")
@@ -78,16 +96,30 @@ def _audit_overlay(
         return audit_overlay_directory(Place(plan), where)
 
 
+def _audit_colocation(
+    plan: str, model: str | None, topics: str | None, progress: LiveProgress
+) -> "ColocationAudit":
+    from brokerwise.auditing.colocation import audit_colocation_directory
+    from brokerwise.storage.place import Place
+
+    with progress.stage("check"):
+        places = (Place(path) if path else None for path in (model, topics))
+        return audit_colocation_directory(Place(plan), *places)
+
+
 def _seconds(progress: LiveProgress) -> dict[str, float]:
     return {**progress.seconds, "total": progress.total}
 
 
-def _refuse_other(option: str, value: str | None, what: str, right: str) -> None:
+def _refuse_other(
+    option: str, value: str | None, what: str, right: str | None = None
+) -> None:
     if value is not None:
-        raise InputError(f"{option} is not for {what}: name it with {right}")
+        said = f"{option} is not for {what}"
+        raise InputError(said if right is None else f"{said}: name it with {right}")
 
 
-def _as_text(plan: str, result: "Audit | OverlayAudit") -> Iterator[str]:
+def _as_text(plan: str, result: "Result") -> Iterator[str]:
     """One sentence, then what is wrong, check by check."""
     if result.ok:
         yield f"ok: {_recomputed(result)} recomputed; digest {result.digest[:12]}"
@@ -101,10 +133,14 @@ def _as_text(plan: str, result: "Audit | OverlayAudit") -> Iterator[str]:
             yield f"  {label:<{_LABEL_WIDTH}}{line}"
 
 
-def _recomputed(result: "Audit | OverlayAudit") -> str:
-    from brokerwise.auditing.findings import OverlayAudit
+def _recomputed(result: "Result") -> str:
+    from brokerwise.auditing.findings import ColocationAudit, OverlayAudit
 
     brokers = _counted(result.brokers, "broker")
+    if isinstance(result, ColocationAudit):
+        topics = _counted(result.topics, "topic")
+        kept = "" if result.source_checked else " (its file of topics is not there)"
+        return f"{topics} on {brokers}: every prediction and target{kept}"
     if isinstance(result, OverlayAudit):
         users = _counted(result.users, "user")
         links = _counted(result.links, "link")
@@ -118,7 +154,7 @@ def _recomputed(result: "Audit | OverlayAudit") -> str:
 
 
 def _as_json(
-    plan: str, result: "Audit | OverlayAudit", seconds: Mapping[str, float]
+    plan: str, result: "Result", seconds: Mapping[str, float]
 ) -> dict[str, Any]:
     return {
         "status": "ok" if result.ok else "violated",
@@ -137,13 +173,15 @@ def _as_json(
     }
 
 
-def _counts(result: "Audit | OverlayAudit") -> dict[str, float]:
+def _counts(result: "Result") -> dict[str, float]:
     """What was counted of the one kind or the other; costs in the network's unit."""
-    from brokerwise.auditing.findings import Audit
+    from brokerwise.auditing.findings import Audit, ColocationAudit
     from brokerwise.model.metric import THOUSANDTHS
 
     if isinstance(result, Audit):
         return {"pairs": result.pairs, "subscribers": result.subscribers}
+    if isinstance(result, ColocationAudit):
+        return {"topics": result.topics, "replicas": result.replicas}
     return {
         "users": result.users,
         "subchannels": result.subchannels,

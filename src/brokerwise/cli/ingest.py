@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
+from brokerwise.cli.ingest_trips import Reading, TripsRequest, ingest_trips
 from brokerwise.cli.options import Conf, Force, Json, Master, parse_conf
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import parse_bytes, parse_seconds, parse_share
@@ -14,11 +15,15 @@ if TYPE_CHECKING:
     from brokerwise.pipeline.ingest.job import Ingested
 
 _COLUMN = "Its column: a name or a number from 1; with commas, the first a file has."
+_TRIPS = "Taxi trips (--trips)"
+_TripColumn = Annotated[str | None, typer.Option(help=_COLUMN, rich_help_panel=_TRIPS)]
 
 
 def ingest(
-    pairs: Annotated[list[str], typer.Option(help="Files of pairs: topic,subscriber.")],
     out: Annotated[str, typer.Option(help="The workload directory to write.")],
+    pairs: Annotated[
+        list[str] | None, typer.Option(help="Files of pairs: topic,subscriber.")
+    ] = None,
     rates: Annotated[
         list[str] | None, typer.Option(help="Files of rates: topic,rate.")
     ] = None,
@@ -72,20 +77,144 @@ def ingest(
     max_rejected: Annotated[
         str, typer.Option(help="The share of rows that may be unusable.")
     ] = "1%",
+    trips: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Files of taxi trips: when and where each began and ended.",
+            rich_help_panel=_TRIPS,
+        ),
+    ] = None,
+    zones: Annotated[
+        str | None,
+        typer.Option(
+            help="A file of zone,lon,lat, if trips name zones, not places.",
+            rich_help_panel=_TRIPS,
+        ),
+    ] = None,
+    cell: Annotated[
+        str | None,
+        typer.Option(help="The side of a region (500m).", rich_help_panel=_TRIPS),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            help="How far from their middle trips may begin and end (50km).",
+            rich_help_panel=_TRIPS,
+        ),
+    ] = None,
+    longest: Annotated[
+        str | None,
+        typer.Option(help="How long a trip may take (6h).", rich_help_panel=_TRIPS),
+    ] = None,
+    gps_every: Annotated[
+        str | None,
+        typer.Option(
+            help="How often a taxi tells its position (1s).", rich_help_panel=_TRIPS
+        ),
+    ] = None,
+    update_every: Annotated[
+        str | None,
+        typer.Option(
+            help="How often a region is updated (10s).", rich_help_panel=_TRIPS
+        ),
+    ] = None,
+    processing: Annotated[
+        str | None,
+        typer.Option(
+            help="Milliseconds for a position: a region has one of 10,20,30,40.",
+            rich_help_panel=_TRIPS,
+        ),
+    ] = None,
+    update_processing: Annotated[
+        str | None,
+        typer.Option(help="Milliseconds for an update (1).", rich_help_panel=_TRIPS),
+    ] = None,
+    fold: Annotated[
+        str | None,
+        typer.Option(
+            help="Lay all days over one another (1d), or so.", rich_help_panel=_TRIPS
+        ),
+    ] = None,
+    busiest: Annotated[
+        str | None,
+        typer.Option(help="Count only the busiest 1h, or so.", rich_help_panel=_TRIPS),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(help="Count only FROM..TO, two times.", rich_help_panel=_TRIPS),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Draws processing times (0).", rich_help_panel=_TRIPS),
+    ] = None,
+    taxi_column: _TripColumn = None,
+    pickup_time_column: _TripColumn = None,
+    dropoff_time_column: _TripColumn = None,
+    pickup_lon_column: _TripColumn = None,
+    pickup_lat_column: _TripColumn = None,
+    dropoff_lon_column: _TripColumn = None,
+    dropoff_lat_column: _TripColumn = None,
+    pickup_zone_column: _TripColumn = None,
+    dropoff_zone_column: _TripColumn = None,
     force: Force = False,
     json: Json = False,
     master: Master = None,
     conf: Conf = None,
 ) -> None:
-    """Make a workload from raw files: pairs, and rates or events.
+    """Make a workload from raw files: pairs, and rates or events; or taxi trips.
 
     Files may be CSV, TSV, whitespace edge lists, JSON lines or Parquet, plain or
     gzip; each option takes files, directories and patterns and may be repeated.
 
+    \b
     Example:
-
-    brokerwise ingest --pairs follows.csv --rates rates.csv --out out/workload
+      brokerwise ingest --pairs follows.csv --rates rates.csv --out out/workload
+      brokerwise ingest --trips trips.csv.gz --busiest 1h --out out/taxis
     """
+    request = TripsRequest(
+        trips=tuple(trips or ()),
+        zones=zones,
+        lengths={"--cell": cell, "--within": within},
+        durations={
+            "--longest": longest,
+            "--gps-every": gps_every,
+            "--update-every": update_every,
+            "--fold": fold,
+            "--busiest": busiest,
+        },
+        processing={
+            "--processing": processing,
+            "--update-processing": update_processing,
+        },
+        window=window,
+        seed=seed,
+        columns={
+            "taxi": taxi_column,
+            "pickup_time": pickup_time_column,
+            "dropoff_time": dropoff_time_column,
+            "pickup_lon": pickup_lon_column,
+            "pickup_lat": pickup_lat_column,
+            "dropoff_lon": dropoff_lon_column,
+            "dropoff_lat": dropoff_lat_column,
+            "pickup_zone": pickup_zone_column,
+            "dropoff_zone": dropoff_zone_column,
+        },
+    )
+    if trips:
+        request.refuse_beside(
+            {
+                "--pairs": pairs,
+                "--rates": rates,
+                "--events": events,
+                "--subscribers": subscribers,
+                "--period": period,
+            }
+        )
+        reading = Reading(header, format_, max_rejected, message_bytes)
+        given = request.options(reading)
+        ingest_trips(given, out, master=master, conf=conf, force=force, json=json)
+        return
+    request.refuse_alone()
     from brokerwise.pipeline.ingest.job import ingest as run
     from brokerwise.pipeline.ingest.options import IngestOptions
     from brokerwise.storage.place import Place
@@ -101,7 +230,7 @@ def ingest(
         "name": name_column,
     }
     options = IngestOptions(
-        pairs=tuple(pairs),
+        pairs=tuple(pairs or ()),
         rates=tuple(rates or ()),
         events=tuple(events or ()),
         subscribers=tuple(subscribers or ()),

@@ -15,6 +15,7 @@ import typer
 
 from brokerwise.cli.audit import audit
 from brokerwise.cli.channel import channel
+from brokerwise.cli.colocate import colocate
 from brokerwise.cli.console import print_error, print_result
 from brokerwise.cli.dataset import dataset
 from brokerwise.cli.down import down
@@ -24,6 +25,7 @@ from brokerwise.cli.fill import fill
 from brokerwise.cli.generate import generate
 from brokerwise.cli.ingest import ingest
 from brokerwise.cli.join import join
+from brokerwise.cli.latency import latency
 from brokerwise.cli.moves import moves
 from brokerwise.cli.overlay import overlay
 from brokerwise.cli.profile import profile
@@ -47,6 +49,7 @@ EXIT_INTERRUPTED = 130
 
 _WHEN_INTERRUPTED = {
     "reproduce": "what is complete is kept",
+    "latency measure": "what is complete is kept",
     "up": "nothing is left running",
     "join": "the broker has ended",
     "moves": "what has begun goes on: brokerwise moves",
@@ -76,7 +79,9 @@ app.command()(ingest)
 app.command()(profile)
 app.command()(provision)
 app.command()(fill)
+app.command()(colocate)
 app.command()(overlay)
+app.add_typer(latency)
 app.command()(summarize)
 app.add_typer(simulate)
 app.command()(audit)
@@ -134,8 +139,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         return _explain_usage(error, arguments)
     except (KeyboardInterrupt, typer.Abort):
-        what = _WHEN_INTERRUPTED.get("".join(arguments[:1]), "nothing was written")
-        sys.stderr.write(f"interrupted; {what}\n")
+        sys.stderr.write(f"interrupted; {_kept(arguments)}\n")
         return EXIT_INTERRUPTED
     except SystemExit:  # typer's answer when whoever read our output has gone
         return EXIT_FAILURE
@@ -168,6 +172,13 @@ def main() -> None:
         logging.getLogger().setLevel(logging.CRITICAL)
     code = run(sys.argv[1:])
     sys.exit(EXIT_INTERRUPTED if interrupted else code)
+
+
+def _kept(arguments: Sequence[str]) -> str:
+    """What is left of a command that was interrupted."""
+    of_group = _WHEN_INTERRUPTED.get(" ".join(arguments[:2]))
+    command = "".join(arguments[:1])
+    return of_group or _WHEN_INTERRUPTED.get(command, "nothing was written")
 
 
 def _explain_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:

@@ -13,20 +13,25 @@ def command_line(context: typer.Context, subject: str = "workload") -> str:
     """The call of a command on a workload, or on what its argument is called, if it
     is given: the options that are not the defaults."""
     words = ["brokerwise", *_command_words(context)]
-    if context.params[subject] is not None:
-        words.append(str(context.params[subject]))
+    words += _each(context.params[subject])
     for option in context.command.params:
         value = context.params.get(option.name or "")
         unsaid = option.name in (subject, *_NOT_REPEATED)
         if unsaid or value is None or value == option.default:
             continue
-        if value is True:
-            words.append(option.opts[0])
+        if isinstance(value, bool):
+            words.append((option.opts if value else option.secondary_opts)[0])
             continue
-        every = value if isinstance(value, list | tuple) else [value]
-        for each in every:
-            words += [option.opts[0], str(each)]
+        for each in _each(value):
+            words += [option.opts[0], each]
     return shlex.join(words)
+
+
+def _each(value: Any) -> list[str]:
+    if value is None:
+        return []
+    every = value if isinstance(value, list | tuple) else [value]
+    return [str(each) for each in every]
 
 
 def _command_words(context: typer.Context) -> list[str]:

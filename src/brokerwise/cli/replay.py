@@ -1,6 +1,7 @@
 """`brokerwise replay`."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,6 +40,13 @@ def replay(
         str | None,
         typer.Option(help="The plan's workload or network, if it is elsewhere now."),
     ] = None,
+    seconds: Annotated[
+        float, typer.Option(help="Of a co-location plan: how long to send.")
+    ] = 20.0,
+    observed: Annotated[
+        Path | None,
+        typer.Option(help="Of a co-location plan: write latency data here."),
+    ] = None,
     report: Report = None,
     json: Json = False,
 ) -> None:
@@ -48,6 +56,10 @@ def replay(
     compares what subscribers got and what brokers and links carried with what was
     planned, message for message. Exits 0 if all is as planned and 1 if not. It
     connects as the plan's users: whoever uses their names meanwhile is hung up on.
+
+    A co-location plan is not about counts: its topics are sent to at their rates, in
+    real time, and each topic's latency is compared with its target. Exits 1 if one is
+    missed.
 
     \b
     Examples:
@@ -65,6 +77,11 @@ def replay(
     progress = LiveProgress()
     with progress.stage("plan"):
         approved = _approved(fleet, plan, workload)
+    if approved.seed.kind == "colocate":
+        _replay_colocated(approved, fleet, seconds, observed, progress, report, json)
+        return
+    if observed is not None:
+        raise InputError("--observed: found beside a plan that is not for co-location")
     period, outcome = _replayed(approved, fleet, factor)
     from brokerwise.cli.replay_text import replay_result, replay_text
 
@@ -82,6 +99,34 @@ def replay(
         if report is not None:
             print_result(f"Report: {report}")
     if not outcome.ok:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def _replay_colocated(
+    approved: "Approved",
+    fleet: "FleetFile",
+    seconds: float,
+    observed: Path | None,
+    progress: LiveProgress,
+    report: Path | None,
+    json: bool,
+) -> None:
+    from brokerwise.cli.replay_colocated import colocated_text, replay_colocated
+
+    result = replay_colocated(approved, fleet, seconds, observed, progress)
+    result["seconds"] = {**progress.seconds, "total": progress.total}
+    if report is not None:
+        from brokerwise.report.page import write_page
+        from brokerwise.report.targets import render
+
+        write_page(report, render(result))
+    if json:
+        print_json(result)
+    else:
+        print_result(printable(colocated_text(result)))
+        if report is not None:
+            print_result(f"Report: {report}")
+    if result["status"] != "met":
         raise typer.Exit(EXIT_DIFFERENT)
 
 

@@ -9,6 +9,7 @@ import typer
 from brokerwise.cli.console import LiveProgress
 from brokerwise.cli.options import Conf, Json, Master, Seed, parse_conf
 from brokerwise.cli.reproduce_balance import balance
+from brokerwise.cli.reproduce_colocate import colocate
 from brokerwise.cli.reproduced import print_reproduced
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
@@ -243,6 +244,9 @@ def _overlay_command(
 
 
 reproduce.command(short_help="A running fleet: loads over time, cov, moves.")(balance)
+reproduce.command(short_help="Topics that share brokers: accuracy, brokers, targets.")(
+    colocate
+)
 
 
 def _traces(

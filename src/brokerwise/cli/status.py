@@ -1,13 +1,31 @@
 """`brokerwise status`."""
 
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
 from brokerwise.cli.options import Json
 from brokerwise.cli.signals import run_until_told
 
+if TYPE_CHECKING:
+    from brokerwise.runtime.fleet.files import FleetFile
+    from brokerwise.runtime.fleet.operator import FleetStatus
 
-def status(state: State = DEFAULT_STATE, json: Json = False) -> None:
+
+def status(
+    state: State = DEFAULT_STATE,
+    topics: Annotated[
+        bool,
+        typer.Option("--topics", help="Topics instead: where, how many, how late."),
+    ] = False,
+    json: Json = False,
+) -> None:
     """How a fleet is: its brokers, their sessions, their load, its data cluster.
+
+    With --topics: each topic on each broker that carries it, its latencies, and, in a
+    fleet that runs a co-location plan, whether it meets its target.
 
     \b
     Example:
@@ -22,6 +40,9 @@ def status(state: State = DEFAULT_STATE, json: Json = False) -> None:
 
     fleet = read_fleet(state)
     found = run_until_told(Operator(fleet).status())
+    if topics:
+        _print_topics(fleet, found, json)
+        return
     data = run_until_told(data_status(fleet)) if fleet.data_cluster else ""
     if not json:
         print_result(status_text(found, fleet, data))
@@ -31,3 +52,16 @@ def status(state: State = DEFAULT_STATE, json: Json = False) -> None:
         known = {"error": data} if isinstance(data, str) else asdict(data)
         about["data_cluster"] = {"url": fleet.data_cluster, "data": fleet.data, **known}
     print_json({**asdict(found), **about})
+
+
+def _print_topics(fleet: "FleetFile", status: "FleetStatus", json: bool) -> None:
+    from dataclasses import asdict
+
+    from brokerwise.cli.topics_text import topics_text
+    from brokerwise.runtime.fleet.topics import topics_of
+
+    found = run_until_told(topics_of(fleet, status.brokers))
+    if json:
+        print_json({"topics": [{**asdict(t), "met": t.met} for t in found]})
+    else:
+        print_result(topics_text(found))

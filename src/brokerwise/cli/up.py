@@ -51,7 +51,14 @@ def up(
         list[str] | None,
         typer.Option(
             help="A processing step, TOPIC=spin:5 or TOPIC=module:function; may be "
-            "repeated."
+            "repeated. gps/* is all topics that begin so."
+        ),
+    ] = None,
+    into: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Feed what comes out of a topic to a dataset, TOPIC=DATASET; may be "
+            "repeated. gps/* is all topics that begin so."
         ),
     ] = None,
     data_cluster: Annotated[
@@ -108,6 +115,7 @@ def up(
         workload=workload,
         placement=placement,
         steps=tuple(step or ()),
+        into=tuple(into or ()),
         certificate=certificate,
         private_key=private_key,
         authority=authority,

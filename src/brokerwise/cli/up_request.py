@@ -28,6 +28,7 @@ class UpRequest:
     workload: str | None = None
     placement: str | None = None
     steps: tuple[str, ...] = ()
+    into: tuple[str, ...] = ()
     certificate: Path | None = None
     private_key: Path | None = None
     authority: Path | None = None
@@ -43,7 +44,7 @@ class UpRequest:
         that cannot be run."""
         steps = parse_steps(self.steps)
         if self.plan is None:
-            return self._plain(steps)
+            return self._plain(steps, parse_into(self.into))
         if self.brokers is not None or self.placement is not None or self.places:
             raise InputError(
                 "--plan says which brokers there are and who goes where",
@@ -55,7 +56,7 @@ class UpRequest:
         workload = None if self.workload is None else Place(self.workload)
         return seed_of_plan(Place(self.plan), workload, steps)
 
-    def _plain(self, steps: dict[str, str]) -> "Seed":
+    def _plain(self, steps: dict[str, str], into: dict[str, str]) -> "Seed":
         if self.workload is not None:
             raise InputError("--workload is that of a plan: there is no --plan")
         from brokerwise.runtime.seeding.plain import seed_of_count
@@ -64,7 +65,7 @@ class UpRequest:
         placement = self.placement or DEFAULT_PLACEMENT
         self._check_places(brokers, placement)
         places = [parse_point("--place", text) for text in self.places]
-        return seed_of_count(brokers, placement, steps, places)
+        return seed_of_count(brokers, placement, steps, places, into)
 
     def _check_places(self, brokers: int, placement: str) -> None:
         if placement != NEAREST and self.places:
@@ -101,6 +102,11 @@ class UpRequest:
                     "--master and --conf are for the Spark of a data cluster: there "
                     "is no --data-cluster"
                 )
+            if self.into:
+                raise InputError(
+                    "--into is for the datasets of a data cluster: there is no "
+                    "--data-cluster"
+                )
             return None
         if self.plan is not None:
             raise InputError(
@@ -128,7 +134,12 @@ class UpRequest:
             words += [] if value is None else [name, str(value)]
         words += ["--data-cluster"] * self.data_cluster
         words += [] if self.master is None else ["--master", self.master]
-        repeated = {"--step": self.steps, "--conf": self.conf, "--place": self.places}
+        repeated = {
+            "--step": self.steps,
+            "--into": self.into,
+            "--conf": self.conf,
+            "--place": self.places,
+        }
         for name, values in repeated.items():
             for value in values:
                 words += [name, value]
@@ -149,6 +160,25 @@ def parse_steps(given: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--step: topic {topic!r} has two")
         steps[topic] = step
     return steps
+
+
+def parse_into(given: Sequence[str]) -> dict[str, str]:
+    """TOPIC=DATASET options; a topic's name may hold `=`, that of a dataset does not.
+
+    The datasets need not be there yet.
+    """
+    from brokerwise.runtime.data_cluster.definitions import check_name
+
+    into: dict[str, str] = {}
+    for text in given:
+        topic, equals, dataset = text.rpartition("=")
+        if not (topic and equals and dataset):
+            raise InputError(f"--into: found {text!r}, expected TOPIC=DATASET")
+        check_name("--into", dataset)
+        if topic in into:
+            raise InputError(f"--into: topic {topic!r} has two")
+        into[topic] = dataset
+    return into
 
 
 def _pem(path: Path | None) -> str:

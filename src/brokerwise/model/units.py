@@ -20,6 +20,7 @@ MOST_USD = 1e12
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_MILLIMETRES = {"": 1000, "m": 1000, "km": 10**6}
 _BITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
 # Commas and underscores only between thousands: 1,5kB is refused, not read as 15 kB.
 _NUMBER = re.compile(
@@ -35,6 +36,11 @@ def parse_seconds(text: str, field: str = "duration") -> int:
 def parse_bytes(text: str, field: str = "size") -> int:
     """`200B`, `1.5kB`, `8MB` or plain bytes; a whole number above zero."""
     return _whole(text, _BYTES, field, "200B, 1.5kB, 8MB or whole bytes")
+
+
+def parse_millimetres(text: str, field: str = "length") -> int:
+    """`500m`, `1.5km` or plain metres; whole millimetres above zero."""
+    return _whole(text, _MILLIMETRES, field, "500m, 1.5km or plain metres")
 
 
 def parse_capacity(

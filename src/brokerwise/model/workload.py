@@ -8,7 +8,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerwise.model.arrays import Bools, Float64s, Int64s, freeze_arrays, read_only
+from brokerwise.model.arrays import (
+    Bools,
+    Float64s,
+    Int64s,
+    freeze_arrays,
+    numbers,
+    read_only,
+)
 from brokerwise.model.errors import InputError
 from brokerwise.model.interests import Interests
 from brokerwise.model.labels import Labels, Rates, as_names, topic_rates
@@ -35,6 +42,11 @@ class Workload:
         NO_THRESHOLD where the plan's own threshold holds.
     places
         (x, y) of each subscriber, if known; NaN where it is not.
+    publishers
+        How many publish each topic at once, if known.
+    processing_ms
+        Processor time, in milliseconds, that the broker takes for one message of each
+        topic, if known.
     """
 
     rates: Int64s
@@ -45,6 +57,8 @@ class Workload:
     message_bytes: int = DEFAULT_MESSAGE_BYTES
     thresholds: Int64s | None = None
     places: Float64s | None = None
+    publishers: Int64s | None = None
+    processing_ms: Float64s | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self, "workload", rates=np.int64)
@@ -60,6 +74,13 @@ class Workload:
             self._check_thresholds()
         if self.places is not None:
             self._check_places(np.asarray(self.places))
+        if self.publishers is not None:
+            freeze_arrays(self, "workload", publishers=np.int64)
+            self._check_by_topic("publishers", self.publishers)
+        if self.processing_ms is not None:
+            processing = numbers(self.processing_ms, "processing_ms")
+            object.__setattr__(self, "processing_ms", processing)
+            self._check_by_topic("processing_ms", processing)
 
     def _check_interests(self) -> None:
         _check_length("topic_names", self.topic_names, self.topics)
@@ -99,6 +120,17 @@ class Workload:
             raise InputError("places: found an infinite coordinate")
         places = read_only(places.astype(np.float64, copy=False))
         object.__setattr__(self, "places", places)
+
+    def _check_by_topic(self, field: str, values: Int64s | Float64s) -> None:
+        """Refuse what is not one number, from zero on, for each topic."""
+        _check_length(field, values, self.topics)
+        wrong = ~(np.isfinite(values) & (values >= 0))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise InputError(
+                f"{field} of topic {self.topic_names[at]!r}: found {values[at]:g}, "
+                "expected a number from 0 on"
+            )
 
     @classmethod
     def from_pairs(

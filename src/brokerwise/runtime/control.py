@@ -29,11 +29,13 @@ class Address:
 
 @dataclass(frozen=True)
 class Route:
-    """The brokers that carry a topic. A higher generation is newer."""
+    """The brokers that carry a topic. A higher generation is newer. `feeder` is the
+    one of them that feeds its messages to a dataset, if they go into one."""
 
     topic: str
     generation: int
     brokers: tuple[Address, ...]
+    feeder: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,10 @@ class BrokerRegistration:
 class BrokerConfiguration:
     """What a broker that registered needs to know. `epoch` is new each time.
 
-    `steps` gives the processing step of a topic: `spin:MS` or `module:function`.
+    `steps` gives the processing step of a topic: `spin:MS` or `module:function`, and
+    `into` the dataset that what comes out of it is fed to. Both may be given for
+    several topics at once, as `gps/*`. `later` are steps of topics that are at home on
+    other brokers: they are started when a message of theirs comes nevertheless.
     """
 
     epoch: int
@@ -85,6 +90,8 @@ class BrokerConfiguration:
     brokers: tuple[Address, ...] = ()
     steps: dict[str, str] = field(default_factory=dict)
     overlay: OverlayPart | None = None
+    into: dict[str, str] = field(default_factory=dict)
+    later: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

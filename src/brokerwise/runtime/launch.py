@@ -25,6 +25,13 @@ class Launch:
         PEM files; empty without TLS.
     master, conf
         Of the data cluster's Spark session; empty: this machine, all its cores.
+    cores
+        What the process, and whatever it starts, may run on; empty: all there are.
+    nice
+        Below 0 it goes before other processes, where that is allowed.
+    step_limit
+        Whether a broker bounds what waits for a processing step, as it should; not
+        where latencies are measured, in which a backlog has to count.
     """
 
     name: str
@@ -39,6 +46,9 @@ class Launch:
     data_cluster: str = ""
     master: str = ""
     conf: dict[str, str] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()
+    nice: int = 0
+    step_limit: bool = True
 
     def signing(self) -> Keys:
         return Keys.from_json(self.keys)

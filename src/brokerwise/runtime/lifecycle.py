@@ -5,24 +5,50 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Collection
 
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.launch import Launch, Ready
 
+_AUTOGROUP = "/proc/self/autogroup"
+
 
 def read_launch() -> Launch:
-    """The line on standard input that says what to be."""
+    """The line on standard input that says what to be, and on which cores."""
     line = sys.stdin.buffer.readline()
     try:
-        return msgspec.json.decode(line, type=Launch)
+        launch = msgspec.json.decode(line, type=Launch)
     except msgspec.DecodeError as cause:
         raise BrokerwiseError(
             f"standard input: found {line[:40]!r}, expected a line of JSON that says "
             f"what to start: {cause}",
             hint="This program is started by: brokerwise up",
         ) from cause
+    take_place(launch.cores, launch.nice)
+    return launch
+
+
+def take_place(cores: Collection[int], nice: int) -> bool:
+    """Run on these cores only, if any are given, and before (or after) others by this
+    much; False if that is not allowed. For whatever is started from now on, too.
+
+    To be called before there are threads, which would stay as they are.
+    """
+    if cores:
+        os.sched_setaffinity(0, cores)
+    if not nice:
+        return True
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+        # Linux may share out time by session first, and by process only within one.
+        if os.path.exists(_AUTOGROUP) and os.getsid(0) == os.getpid():
+            with open(_AUTOGROUP, "w") as file:
+                file.write(str(nice))
+    except OSError:
+        return False
+    return True
 
 
 def announce(name: str, url: str) -> None:

@@ -32,14 +32,21 @@ class Seed:
     Attributes
     ----------
     kind
-        That of the plan: provision, fill, overlay; empty without a plan, and then
-        any topic may be subscribed to, and users are placed by `placement`.
+        That of the plan: provision, fill, overlay, colocate; empty without a plan,
+        and then any topic may be subscribed to, and users are placed by `placement`.
     placement
         nearest, round-robin, random, or plan.
     rates
         Messages a period of each topic that there is.
     steps
-        Processing steps by topic: `spin:MS` or `module:function`.
+        Processing steps by topic or pattern (`gps/*`): `spin:MS` or `module:function`.
+    into
+        Datasets that what comes out of topics is fed to, by topic or pattern.
+    homes
+        The broker of each topic, if the plan places topics: whoever wants one goes
+        there.
+    targets
+        Milliseconds that the 90th percentile of a topic's latency should not exceed.
     digest
         Of the plan that was approved.
     period_seconds
@@ -54,5 +61,8 @@ class Seed:
     sessions: tuple[SeedSession, ...] = ()
     rates: dict[str, int] = field(default_factory=dict)
     steps: dict[str, str] = field(default_factory=dict)
+    into: dict[str, str] = field(default_factory=dict)
     overlay: dict[str, OverlayPart] = field(default_factory=dict)
+    homes: dict[str, str] = field(default_factory=dict)
+    targets: dict[str, float] = field(default_factory=dict)
     period_seconds: int = 0

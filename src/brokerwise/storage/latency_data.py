@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from brokerwise.model.errors import DigestMismatchError
+from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.storage.header import parse_header
 from brokerwise.storage.output import Output
@@ -91,9 +91,28 @@ def stage_latency_data(
     seconds: float = 0.0,
 ) -> LatencyHeader:
     """Write all but the header; `configurations` are counted by number of topics."""
-    table = rows_table(rows)
     file = output.file("rows")
-    write_table(output.root / file, table)
+    write_table(output.root / file, rows_table(rows))
+    return latency_header(
+        rows,
+        file,
+        source=source,
+        settings=settings,
+        machine=machine,
+        seconds=seconds,
+    )
+
+
+def latency_header(
+    rows: LatencyRows,
+    file: str,
+    *,
+    source: str,
+    settings: Mapping[str, Any],
+    machine: Mapping[str, Any] | None = None,
+    seconds: float = 0.0,
+) -> LatencyHeader:
+    """The header of rows that are in `file`."""
     counts = {str(k): len(configurations) for k, configurations in rows.sets()}
     return LatencyHeader(
         source=source,
@@ -102,7 +121,7 @@ def stage_latency_data(
         settings=settings,
         machine=machine or {},
         seconds=seconds,
-        digest=small_table_digest(table),
+        digest=small_table_digest(rows_table(rows)),
         tables={"rows": file},
     )
 
@@ -118,10 +137,14 @@ def read_latency_data(place: Place) -> LatencyData:
     )
     file = place / header.tables["rows"]
     table = read_columns(file, ROWS, exact=True)
+    try:
+        rows = rows_of_table(table)
+    except InputError as cause:
+        raise InputError(f"{file}: {cause.message}") from cause
     digest = small_table_digest(table)
     if digest != header.digest:
         raise DigestMismatchError(str(file), digest, header.digest)
-    return LatencyData(header, rows_of_table(table))
+    return LatencyData(header, rows)
 
 
 def rows_table(rows: LatencyRows) -> pa.Table:

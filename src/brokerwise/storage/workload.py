@@ -6,28 +6,26 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.interests import Interests
 from brokerwise.model.names import Names
 from brokerwise.model.workload import Workload
-from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
+from brokerwise.storage.digest import BLOCK, json_digest, table_digest
 from brokerwise.storage.header import parse_header
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.subscribers import (
-    COMPRESSION,
     Block,
     PartDigests,
     blocks_per_part,
     digests_of,
-    open_parquet,
     part_digests,
     read_part,
     write_part,
 )
+from brokerwise.storage.topics import TopicColumns, read_topic_columns, write_topics
 
 HEADER = "workload.json"
 FORMAT = 1
@@ -79,31 +77,28 @@ def read_workload(place: Place, *, verify: bool = False) -> Workload:
     header = read_header(place)
     if verify:
         verify_digest(place, header)
-    rates, topic_names = read_topics(place, header)
+    topics = read_topic_columns(place, header.files["topics"])
     blocks = [b for name in header.files["interests"] for b in read_part(place, name)]
     interests = _joined_interests(blocks)
-    _check_counts(place, header, len(rates), interests)
+    _check_counts(place, header, len(topics.rates), interests)
     return Workload(
-        rates,
+        topics.rates,
         interests,
-        topic_names,
+        topics.names,
         _joined_names([b.names for b in blocks]),
         header.period_seconds,
         header.message_bytes,
-        *(_optional([getattr(b, f) for b in blocks]) for f in ("thresholds", "places")),
+        _optional([b.thresholds for b in blocks]),
+        _optional([b.places for b in blocks]),
+        publishers=topics.publishers,
+        processing_ms=topics.processing_ms,
     )
 
 
 def read_topics(place: Place, header: WorkloadHeader) -> tuple[Int64s, Names]:
     """The rates and names of all topics, in order of their ids."""
-    tables = []
-    for name in header.files["topics"]:
-        with open_parquet(place / "topics" / name) as file:
-            tables.append(file.read(columns=["topic", "name", "rate"]))
-    table = pa.concat_tables(tables)
-    if not np.array_equal(table["topic"], np.arange(len(table))):
-        raise InputError(f"{place}: the topics must be numbered from 0, in order")
-    return table["rate"].to_numpy(), Names.from_arrow(table["name"])
+    topics = read_topic_columns(place, header.files["topics"])
+    return topics.rates, topics.names
 
 
 def write_workload(
@@ -127,8 +122,7 @@ def write_workload(
             )
         header = finish_header(
             output,
-            rates=workload.rates,
-            topic_names=workload.topic_names,
+            topics=TopicColumns.of(workload),
             parts=parts,
             subscribers=workload.subscribers,
             pairs=workload.pairs,
@@ -153,7 +147,7 @@ def digest_of(workload: Workload) -> str:
         period_seconds=workload.period_seconds,
         message_bytes=workload.message_bytes,
         digests={
-            "topics": topics_digest(workload.rates, workload.topic_names),
+            "topics": TopicColumns.of(workload).digest(),
             "interests": table_digest(parts.interests),
             "subscribers": table_digest(parts.subscribers),
         },
@@ -170,21 +164,20 @@ def prepare(output: Output) -> None:
 def finish_header(
     output: Output,
     *,
-    rates: Int64s,
-    topic_names: Names,
+    topics: TopicColumns,
     parts: Mapping[str, PartDigests],
     rejected: list[str] | None = None,
     **facts: Any,
 ) -> WorkloadHeader:
     """Write the topics of an output whose parts are written, and sum it all up."""
     name = output.part(0)
-    topics = write_topics(output.root, name, rates, topic_names)
+    digest = write_topics(output.root, name, topics)
     interests = [d for part in parts.values() for d in part.interests]
     subscribers = [d for part in parts.values() for d in part.subscribers]
     return WorkloadHeader(
-        topics=len(rates),
+        topics=len(topics.rates),
         digests={
-            "topics": topics,
+            "topics": digest,
             "interests": table_digest(interests),
             "subscribers": table_digest(subscribers),
         },
@@ -198,35 +191,6 @@ def finish_header(
     )
 
 
-def write_topics(root: Place, name: str, rates: Int64s, names: Names) -> str:
-    """Write the topics table; returns its digest."""
-    table = pa.table(
-        {
-            "topic": np.arange(len(rates), dtype=np.int32),
-            "name": names.to_arrow(),
-            "rate": rates,
-        }
-    )
-    filesystem, path = (root / "topics" / name).open()
-    pq.write_table(
-        table,
-        path,
-        filesystem=filesystem,
-        compression=COMPRESSION,
-        row_group_size=BLOCK,
-        use_dictionary=False,
-    )
-    return topics_digest(rates, names)
-
-
-def topics_digest(rates: Int64s, names: Names) -> str:
-    blocks = []
-    for start in range(0, len(rates), BLOCK):
-        part = Names(names.data, names.offsets[start : start + BLOCK + 1])
-        blocks.append(block_digest(rates[start : start + BLOCK], part))
-    return table_digest(blocks)
-
-
 def verify_digest(place: Place, header: WorkloadHeader) -> None:
     """Recompute a workload's digest from its files; refuse if it differs."""
     parts = [part_digests(place, name) for name in header.files["interests"]]
@@ -238,7 +202,7 @@ def verify_digests(
 ) -> None:
     """Refuse a workload whose topics, or parts with these digests, have changed."""
     found = {
-        "topics": topics_digest(*read_topics(place, header)),
+        "topics": read_topic_columns(place, header.files["topics"]).digest(),
         "interests": table_digest(d for part in parts for d in part.interests),
         "subscribers": table_digest(d for part in parts for d in part.subscribers),
     }

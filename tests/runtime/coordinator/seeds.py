@@ -41,3 +41,13 @@ SHARED = Seed(
     ),
     rates={"news": 10, "sport": 5, "art": 1},
 )
+COLOCATED = Seed(
+    tuple(SeedBroker(f"b{i}") for i in range(3)),
+    "plan",
+    kind="colocate",
+    rates={"news": 10, "sport": 5, "art": 1},
+    homes={"news": "b0", "sport": "b1", "art": "b0"},
+    targets={"news": 250.0, "sport": 250.0, "art": 100.0},
+    steps={"news": "spin:5"},
+    period_seconds=60,
+)

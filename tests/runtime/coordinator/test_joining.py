@@ -1,6 +1,7 @@
 """Brokers that join and leave topics, and who hears of it."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from tests.runtime.coordinator.fakes import (
@@ -43,6 +44,27 @@ def test_joining_tells_those_that_carry_the_topic_and_brings_their_cursors(
                 "art": 1,
             }
             assert b0.members("news") == b1.members("news") == ["b0", "b1", "b2"]
+
+    run(work())
+
+
+def test_the_first_to_carry_a_topic_feeds_it_until_it_is_gone(tmp_path: Path) -> None:
+    seed = replace(plain_seed(3), into={"gps/*": "positions"})
+
+    async def work() -> None:
+        async with (
+            running(tmp_path, seed) as fleet,
+            broker("b0", fleet) as b0,
+            broker("b2", fleet) as b2,
+        ):
+            assert b2.configuration.into == {"gps/*": "positions"}
+            (first,) = (await b2.join(fleet, "gps/1"))["routes"]
+            (second,) = (await b0.join(fleet, "gps/1"))["routes"]
+            assert (first["feeder"], second["feeder"]) == ("b2", "b2")
+            gone = {"broker": "b2", "epoch": b2.epoch}
+            await fleet.as_broker("/leaving", gone)
+            (third,) = (await b0.join(fleet, "gps/1"))["routes"]
+            assert third["feeder"] == "b0"
 
     run(work())
 
@@ -155,6 +177,7 @@ def test_with_a_plan_only_its_topics_are_known_and_routes_may_be_empty(
             assert joined["unknown"] == ["chess"]
             assert [r["topic"] for r in joined["routes"]] == ["news"]
             topics = await fleet.done("/topics")
-            assert topics == {"topics": {"art": 1, "news": 10, "sport": 5}}
+            assert topics.pop("topics") == {"art": 1, "news": 10, "sport": 5}
+            assert topics == {"homes": {}, "targets": {}}
 
     run(work())

@@ -44,9 +44,22 @@ def test_who_joins_is_in_and_who_leaves_is_not_unless_alone() -> None:
     one = joined(EMPTY, "a")
     two = joined(one, "b")
     assert (one.brokers, two.brokers) == (("a",), ("a", "b"))
-    assert left(two, "b") == Carried("news", 3, ("a",))
+    assert left(two, "b") == Carried("news", 3, ("a",), "a")
     assert left(one, "a") is one
     assert without(one, "a") == Carried("news", 2, ())
+
+
+@given(st.lists(st.tuples(changes, names)))
+def test_the_feeder_carries_the_topic_and_stays_while_it_does(
+    steps: list[tuple[object, str]],
+) -> None:
+    route = EMPTY
+    for change, broker in steps:
+        after = change(route, broker)  # type: ignore[operator]
+        assert (after.feeder in after.brokers) == bool(after.brokers)
+        if route.feeder in after.brokers:
+            assert after.feeder == route.feeder
+        route = after
 
 
 def test_only_what_a_broker_carried_alone_is_handed_over() -> None:

@@ -108,7 +108,7 @@ def test_a_network_elsewhere_must_be_named(plan: Place, tmp_path: Path) -> None:
 def test_a_plan_of_no_kind_that_runs_is_refused(plan: Place) -> None:
     header = json.loads((plan / "plan.json").read())
     (plan / "plan.json").write(json.dumps(header | {"kind": "guess"}).encode())
-    with pytest.raises(InputError, match="kind 'guess', expected provision, fill or"):
+    with pytest.raises(InputError, match="expected provision, fill, overlay or colo"):
         seed_of_plan(plan)
 
 

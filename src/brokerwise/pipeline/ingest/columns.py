@@ -157,7 +157,7 @@ def _no_column(
     where = "its columns are" if source.format == "parquet" else "its first line is"
     return InputError(
         f"{source.name}: no {asked} for the {role}; {where} {','.join(cells)!r}",
-        hint=f"Name it with --{role}-column.",
+        hint=f"Name it with --{role.replace('_', '-')}-column.",
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
-from brokerwise.model.arrays import INT64_MAX
 from brokerwise.model.errors import InputError
 from brokerwise.model.workload import DEFAULT_PERIOD_SECONDS
 from brokerwise.pipeline.ingest import sources as kinds
@@ -17,6 +16,7 @@ from brokerwise.pipeline.ingest.options import DROP, ERROR, IngestOptions
 from brokerwise.pipeline.ingest.pairs import (
     EmitPairs,
     Sorted,
+    refuse_too_much,
     sample_bounds,
     sort_pairs,
 )
@@ -39,6 +39,7 @@ from brokerwise.pipeline.session import Session
 from brokerwise.pipeline.sharing import shared
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
+from brokerwise.storage.topics import TopicColumns
 from brokerwise.storage.workload import (
     HEADER,
     WorkloadHeader,
@@ -167,15 +168,14 @@ def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
             attributes = frozenset(r for s in run.of("subscribers") for r in s.roles)
             ranges = sort_pairs(wanted.exchange, scratch, rates, attributes)
             _count_late(run, wanted, [c for r in ranges for c in r.conflicts])
-            _refuse_too_much(ranges, topics)
+            refuse_too_much(ranges, topics.rates)
         with run.progress.stage("write"):
             parts = write_parts(context, plan_parts(ranges), scratch, run.output)
             scratch.delete()
             rejected = _write_rejected(run, rated, wanted)
             header = finish_header(
                 run.output,
-                rates=topics.rates,
-                topic_names=topics.names,
+                topics=TopicColumns(topics.rates, topics.names),
                 parts=parts,
                 rejected=rejected,
                 subscribers=sum(r.subscribers for r in ranges),
@@ -267,15 +267,6 @@ def _ranges(run: _Run) -> int:
     )
     needed = -(-size // BYTES_PER_RANGE)
     return needed if needed < 2 else max(needed, run.parallelism)
-
-
-def _refuse_too_much(ranges: Sequence[Sorted], topics: Topics) -> None:
-    total = sum(r.received for r in ranges) + int(topics.rates.sum())
-    if total > INT64_MAX:
-        raise InputError(
-            f"total rate of all topics and pairs: found {total:,}, expected at most "
-            f"{INT64_MAX:,} (2^63 - 1); nothing was written"
-        )
 
 
 def _write_rejected(run: _Run, *reads: _Read) -> list[str]:

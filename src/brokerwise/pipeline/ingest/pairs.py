@@ -1,6 +1,6 @@
 """The pairs: read, told apart by subscriber, and made into lists of topics."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ from pyspark import Broadcast, SparkContext
 
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels.lists import counting_order, gather_slices, sort_lists
-from brokerwise.model.arrays import Bytes, Float64s, Int32s, Int64s
+from brokerwise.model.arrays import INT64_MAX, Bytes, Float64s, Int32s, Int64s
+from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
 from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
@@ -160,7 +161,12 @@ def sample_bounds(
         .flatMap(lambda group: [_sample(split, spots) for split in group])
         .collect()
     )
-    names = sorted(name for sample in sampled for name in sample)
+    return cut_names([name for sample in sampled for name in sample], ranges)
+
+
+def cut_names(sample: Iterable[bytes], ranges: int) -> Names:
+    """Names that cut a sample into about equal ranges."""
+    names = sorted(sample)
     cuts = [names[len(names) * k // ranges] for k in range(1, ranges) if names]
     unique = sorted(set(cuts))
     lengths = np.cumsum([0, *map(len, unique)]).astype(np.int64)
@@ -260,6 +266,16 @@ def _sort_bucket(
         received,
         tuple(differing),
     )
+
+
+def refuse_too_much(ranges: Sequence[Sorted], rates: Int64s) -> None:
+    """Refuse a workload whose rates, of topics and pairs, do not add up in 64 bits."""
+    total = sum(r.received for r in ranges) + int(rates.sum())
+    if total > INT64_MAX:
+        raise InputError(
+            f"total rate of all topics and pairs: found {total:,}, expected at most "
+            f"{INT64_MAX:,} (2^63 - 1); nothing was written"
+        )
 
 
 def _exact_sum(values: Int64s) -> int:

@@ -56,6 +56,19 @@ def refuse_too_many(
             )
 
 
+def refuse_bad(source: Source, rejects: Rejects) -> None:
+    """Raise for the first of some rejected rows, of a file that must have none."""
+    if len(rejects.position):
+        reason = reason_text(source, int(rejects.reason[0]), int(rejects.found[0]))
+        raise InputError(f"{place_of(source, int(rejects.position[0]))}: {reason}")
+
+
+def place_of(source: Source, position: int) -> str:
+    """File and line of a row, for errors."""
+    line, _ = next(locate(source, np.array([position])))
+    return f"{source.name} line {line:,}"
+
+
 def _files(sources: Sequence[Source], kind: str) -> str:
     files = [s.name for s in sources if s.kind.name == kind]
     return files[0] if len(files) == 1 else f"{len(files):,} {kind} files"

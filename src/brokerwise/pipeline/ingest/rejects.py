@@ -18,9 +18,14 @@ AFTER_QUOTE = tokens.ROW_AFTER_QUOTE
 NOT_JSON = 10
 CONFLICT = 11
 NOT_UTF8 = 12
+NOWHERE = 13
+BACKWARDS = 14
+ENDLESS = 15
 FIELD = 100
 OUTSIDE = FIELD + 50  # of the range that a field was told to be in
 UNKNOWN = FIELD + 51  # a name that is not among those that were told
+FAR = FIELD + 52
+NO_ZONE = FIELD + 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +122,9 @@ _ROW_REASONS = {
     NOT_JSON: "not a JSON object",
     NOT_UTF8: "not valid UTF-8",
     CONFLICT: "differs from another row with the same name, which was kept",
+    NOWHERE: "begins or ends at longitude 0, latitude 0",
+    BACKWARDS: "does not end after it begins",
+    ENDLESS: "takes longer than a trip may",
 }
 _FIELD_REASONS = {
     fields.FIELD_EMPTY: "empty {role}",
@@ -130,6 +138,8 @@ _FIELD_REASONS = {
     fields.FIELD_NOT_DECIMAL: "{role} is not a number",
     OUTSIDE - FIELD: "{role} is outside the space",
     UNKNOWN - FIELD: "{role} is not one of the users",
+    FAR - FIELD: "{role} is outside the area",
+    NO_ZONE - FIELD: "{role} is not one of the zones",
 }
 
 

@@ -357,12 +357,17 @@ def _decimal(text: bytes) -> tuple[float, bool]:
     return (value, True) if good else (math.nan, False)
 
 
-_NAMES = ("topic", "subscriber", "name", "publisher", "user")
+_NAMES = (
+    *("topic", "subscriber", "name", "publisher", "user"),
+    *("taxi", "zone", "pickup_zone", "dropoff_zone"),
+)
 _NUMBERS: dict[str, Callable[[Bytes, Spans], tuple[Any, Int32s]]] = {
     "rate": _counts,
     "bytes": _counts,
     "size": _counts,
     "time": _times,
+    "pickup_time": _times,
+    "dropoff_time": _times,
     "threshold": _counts,
     "x": _decimals,
     "y": _decimals,

@@ -8,8 +8,7 @@ from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.subchannels import Axis
 from brokerwise.pipeline.ingest.columns import column_names
-from brokerwise.pipeline.ingest.locate import locate
-from brokerwise.pipeline.ingest.rejects import Rejects, reason_text
+from brokerwise.pipeline.ingest.rejected import place_of, refuse_bad
 from brokerwise.pipeline.ingest.rows import Rows, read_rows
 from brokerwise.pipeline.ingest.sources import Kind, Source, find_sources
 from brokerwise.pipeline.ingest.splits import split_sources
@@ -36,7 +35,7 @@ class Subscriptions:
     def where(self, row: int) -> str:
         """File and line of a box, for errors."""
         source = self.sources[self.source[row]]
-        return _where(source, int(self.position[row]))
+        return place_of(source, int(self.position[row]))
 
 
 def attributes_of(path: str, format: str | None) -> tuple[str, ...]:
@@ -68,7 +67,7 @@ def read_subscriptions(
     for splits in split_sources(sources, 1):
         for split in splits:
             for rows in read_rows(split):
-                _refuse_bad(split.source, rows.rejects)
+                refuse_bad(split.source, rows.rejects)
                 parts.append(_boxes(rows, attributes, dictionary, users))
     if not parts:
         raise InputError(f"{path} has no subscription in it")
@@ -89,8 +88,8 @@ def _boxes(
         row = int(np.argmin(user))
         name = bytes(rows.buffer[spans.starts[row] : spans.ends[row]]).decode()
         raise InputError(
-            f"{_where(rows.source, int(rows.position[row]))}: user {name!r} is not in "
-            f"{users.file}"
+            f"{place_of(rows.source, int(rows.position[row]))}: user {name!r} is not "
+            f"in {users.file}"
         )
     low = _bounds(rows, attributes, _LOW, -np.inf)
     high = _bounds(rows, attributes, _HIGH, np.inf)
@@ -105,17 +104,6 @@ def _bounds(
     columns = [rows.numbers.get(name + ending, absent) for name in attributes]
     bounds = np.column_stack(columns)
     return np.where(np.isnan(bounds), unbounded, bounds)
-
-
-def _refuse_bad(source: Source, rejects: Rejects) -> None:
-    if len(rejects.position):
-        reason = reason_text(source, int(rejects.reason[0]), int(rejects.found[0]))
-        raise InputError(f"{_where(source, int(rejects.position[0]))}: {reason}")
-
-
-def _where(source: Source, position: int) -> str:
-    line, _ = next(locate(source, np.array([position])))
-    return f"{source.name} line {line:,}"
 
 
 def within(

@@ -31,6 +31,7 @@ SUBSCRIPTIONS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 SAY_ALL_SECONDS = 30.0  # how often the data cluster hears of everyone served
 LOOK_SECONDS = 5.0  # how often it is seen whether there is more than we were told of
 ANSWER_SECONDS = 10.0
+DRAIN_SECONDS = 2.0  # for what waits to be fed when the broker ends
 CATCH_UP_PAUSE = 0.05  # while a session that catches up reads what it has
 _STALE = 409
 
@@ -73,7 +74,10 @@ class DataCluster:
         self._tasks = [loop.create_task(work) for work in works]
 
     async def close(self) -> None:
-        """Say what is left to say, if it can be said at once."""
+        """Say what is left to say, and feed what is left to feed, if that can be done
+        at once."""
+        if self._tasks:
+            await self.feeds.drain(DRAIN_SECONDS)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

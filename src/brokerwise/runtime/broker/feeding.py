@@ -1,4 +1,5 @@
-"""Records that clients send to datasets by way of their broker."""
+"""Records that clients send to datasets by way of their broker, or that come out of
+its topics."""
 
 import asyncio
 import secrets
@@ -16,6 +17,7 @@ from brokerwise.runtime.wire.requests import RefusedError
 
 GATHER_SECONDS = 0.1  # records that come within it go together
 BATCH_BYTES = 1 << 20
+_LOOK_SECONDS = 0.02
 QUEUED_BYTES = 64 << 20  # that wait for a data cluster that cannot be reached
 
 Send = Callable[[str, bytes], Awaitable[None]]
@@ -76,6 +78,13 @@ class Feeds:
                     waiting = len(queue.records)
                     body = queue.batch()
                     await self._deliver(name, body, waiting - len(queue.records))
+
+    async def drain(self, seconds: float) -> None:
+        """Let `run` send what waits, for so long at most."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self._queued and loop.time() < until:
+            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _deliver(self, dataset: str, body: bytes, count: int) -> None:
         self._batches += 1

@@ -12,6 +12,7 @@ from brokerwise.runtime.broker.connections import Connections
 from brokerwise.runtime.broker.coordination import Coordination, Lease
 from brokerwise.runtime.broker.data_cluster import DataCluster
 from brokerwise.runtime.broker.hub import Hub
+from brokerwise.runtime.broker.into import Into
 from brokerwise.runtime.broker.measures import Measures, metrics_text
 from brokerwise.runtime.broker.overlay import Overlay
 from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
@@ -68,7 +69,8 @@ class Broker:
         self._measures = Measures(self._passage)
         self._byte_rates = ByteRates(self._passage)
         self._peers = Peers(launch.name, token, tls)
-        self._steps = Steps(self._passage)
+        self._into = Into(self._passage, self.feed)
+        self._steps = Steps(self._passage, self._into, limited=launch.step_limit)
         self._connections = Connections(
             self._hub, self._passage, keys, self._welcome, self._loop
         )
@@ -160,7 +162,8 @@ class Broker:
         self._coordination.look_up(topic)
 
     def leave(self, topic: str) -> None:
-        self._coordination.leave(topic)
+        if not self._into.dataset(topic):
+            self._coordination.leave(topic)
 
     def attach(self) -> None:
         if self._launch.data_cluster:
@@ -307,7 +310,8 @@ class Broker:
         found = await self._coordination.register()
         if found.overlay is not None:
             self._passage.overlay = Overlay(found.overlay)
-        await self._steps.start(found.steps)
+        self._into.tell(found.into)
+        await self._steps.start(found.steps, found.later)
 
     async def _leave(self) -> None:
         self._stopping.set()
@@ -318,9 +322,9 @@ class Broker:
         until = self._loop.time() + FAREWELL_SECONDS
         while self._connections.sessions and self._loop.time() < until:
             await asyncio.sleep(0.01)
+        await self._steps.close()
         await self._data_cluster.close()
         await self._peers.close()
-        await self._steps.close()
         await self._coordination.close()
         if self._server is not None:
             await self._server.close()

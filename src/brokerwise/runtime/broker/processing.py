@@ -93,6 +93,7 @@ class Step:
         """Raises StepStartError; then nothing is left running, as when cancelled."""
         self._worker = await started_worker(self.spec, self._answered)
         self._keeper = asyncio.create_task(self._keep(self._worker))
+        self._send()  # what has lined up meanwhile
         return self
 
     async def __aexit__(

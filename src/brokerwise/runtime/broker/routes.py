@@ -7,11 +7,12 @@ class KnownRoute:
     """The newest route of a topic, and since which generation each of its brokers has
     been in it without a break, as far as we can tell."""
 
-    __slots__ = ("_since", "brokers", "generation")
+    __slots__ = ("_since", "brokers", "feeder", "generation")
 
     def __init__(self) -> None:
         self.generation = 0
         self.brokers: tuple[Address, ...] = ()
+        self.feeder = ""
         self._since: dict[str, int] = {}
 
     def update(self, route: Route) -> frozenset[str]:
@@ -26,6 +27,7 @@ class KnownRoute:
             for address in route.brokers
         }
         self.generation, self.brokers = route.generation, route.brokers
+        self.feeder = route.feeder
         return frozenset(added)
 
     def members(self) -> frozenset[str]:

@@ -15,7 +15,7 @@ from brokerwise.runtime.balancing.settings import BUDGET_SECONDS
 from brokerwise.runtime.coordinator import carrying_out, decisions
 from brokerwise.runtime.coordinator.brokers import all_brokers
 from brokerwise.runtime.coordinator.decisions import Decision, DecisionState
-from brokerwise.runtime.coordinator.drains import refuse_overlay
+from brokerwise.runtime.coordinator.drains import refuse_fixed
 from brokerwise.runtime.coordinator.gathering import (
     Picture,
     ask_brokers,
@@ -145,7 +145,7 @@ class Balancing:
     def set_mode(self, automatic: bool, wishes: Wishes) -> None:
         with self._store.change() as sql:
             if automatic:
-                refuse_overlay(sql)
+                refuse_fixed(sql)
             write_mode(sql, replace(read_mode(sql), automatic=automatic, wishes=wishes))
         self._words = ""
         self._mode_changed.set()
@@ -232,7 +232,7 @@ class Balancing:
 
     async def _fit_picture(self) -> Picture:
         """One that can be balanced."""
-        refuse_overlay(self._store.sql)
+        refuse_fixed(self._store.sql)
         picture = await self.picture()
         if not picture.known.brokers:
             raise UnavailableError("no broker is up")

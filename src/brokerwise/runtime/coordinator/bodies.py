@@ -190,6 +190,9 @@ class SubchannelsAnswer(BaseModel):
 
 
 class TopicsAnswer(BaseModel):
-    """Messages a period of each topic; 0 where no plan says."""
+    """Messages a period of each topic; 0 where no plan says. `homes` and `targets`
+    (milliseconds) are those of a co-location plan."""
 
     topics: dict[str, int]
+    homes: dict[str, str]
+    targets: dict[str, float]

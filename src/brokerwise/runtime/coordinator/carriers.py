@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from brokerwise.runtime.control import Address, Route
 from brokerwise.runtime.coordinator.brokers import all_brokers, candidates
+from brokerwise.runtime.coordinator.homes import carrier_for, strays
 from brokerwise.runtime.coordinator.placement import round_robin
 from brokerwise.runtime.coordinator.routing import (
     Carried,
@@ -17,7 +18,7 @@ from brokerwise.runtime.coordinator.routing import (
     left,
     without,
 )
-from brokerwise.runtime.coordinator.store import is_planned
+from brokerwise.runtime.coordinator.store import is_colocated, is_planned
 from brokerwise.runtime.service.state_file import Sql, count_up
 
 MAX_TOPICS = 100_000  # that there may be without a plan; more are unknown
@@ -26,14 +27,14 @@ MAX_TOPICS = 100_000  # that there may be without a plan; more are unknown
 def carried(sql: Sql, topic: str) -> Carried:
     """The route of a topic; of generation 0 and empty if it never had one."""
     row = sql.execute(
-        "SELECT generation FROM routes WHERE topic = ?", (topic,)
+        "SELECT generation, feeder FROM routes WHERE topic = ?", (topic,)
     ).fetchone()
     if row is None:
         return Carried(topic)
     names = sql.execute(
         "SELECT broker FROM carriers WHERE topic = ? ORDER BY broker", (topic,)
     )
-    return Carried(topic, row[0], tuple(name for (name,) in names))
+    return Carried(topic, row[0], tuple(name for (name,) in names), row[1])
 
 
 def known(sql: Sql, topics: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -71,29 +72,43 @@ def hand_over(sql: Sql, broker: str) -> None:
     """The broker carries nothing any more, and is told so.
 
     Without a plan what it carried alone goes to others, by turns, so that publishers
-    have somewhere to send to. With one, nobody listens to it, and nobody gets it.
+    have somewhere to send to. With one, nobody listens to it, and nobody gets it,
+    unless topics have homes: what comes out of their steps may go elsewhere.
     """
-    heirs = [] if is_planned(sql) else candidates(sql, but=broker)
+    heirs = candidates(sql, but=broker) if _always_carried(sql) else []
     for topic in _topics_of(sql, broker):
         heir = round_robin(heirs, None, count_up(sql, "turn")) if heirs else ""
         before = carried(sql, topic)
         _change(sql, before, handed_over(before, broker, heir))
 
 
+def bring_home(sql: Sql, broker: str) -> None:
+    """Topics that others have carried while their home was away go back to it."""
+    for topic in strays(sql, broker):
+        before = carried(sql, topic)
+        after = joined(before, broker)
+        for other in before.brokers:
+            after = without(after, other)
+        _change(sql, before, after)
+
+
 def without_carrier(sql: Sql, topics: Iterable[str]) -> list[str]:
-    """The topics that nobody carries, though somebody could: with a plan, or while no
-    broker is up, there are none."""
-    if is_planned(sql) or not candidates(sql):
+    """The topics that nobody carries, though somebody could: while no broker is up, or
+    with a plan for pairs, there are none."""
+    if not _always_carried(sql) or not candidates(sql):
         return []
     return [topic for topic in topics if not carried(sql, topic).brokers]
 
 
 def give_carriers(sql: Sql, topics: Iterable[str]) -> None:
-    """Give each topic that nobody carries to a broker that is up, by turns. The
-    broker, which did not ask, does not know yet."""
-    heirs = candidates(sql)
+    """Give each topic that nobody carries to a broker that is up, by turns, or to its
+    home. The broker, which did not ask, does not know yet."""
+    heirs, at_home = candidates(sql), is_colocated(sql)
     for topic in without_carrier(sql, topics):
-        broker = round_robin(heirs, None, count_up(sql, "turn"))
+        if at_home:
+            broker = carrier_for(sql, topic)
+        else:
+            broker = round_robin(heirs, None, count_up(sql, "turn"))
         before = carried(sql, topic)
         _change(sql, before, joined(before, broker))
 
@@ -113,6 +128,7 @@ class Directory:
             found.topic,
             found.generation,
             tuple(self.addresses[name] for name in found.brokers),
+            found.feeder,
         )
 
 
@@ -125,12 +141,13 @@ def all_routes(sql: Sql) -> tuple[Route, ...]:
     """Those that somebody carries."""
     directory = Directory.of(sql)
     found: dict[str, Carried] = {}
-    for topic, generation, broker in sql.execute(
-        "SELECT topic, generation, broker FROM routes JOIN carriers USING (topic)"
+    for topic, generation, feeder, broker in sql.execute(
+        "SELECT topic, generation, feeder, broker FROM routes"
+        " JOIN carriers USING (topic)"
         " ORDER BY topic, broker"
     ):
         before = found.get(topic, Carried(topic, generation))
-        found[topic] = Carried(topic, generation, (*before.brokers, broker))
+        found[topic] = Carried(topic, generation, (*before.brokers, broker), feeder)
     return tuple(directory.route(route) for route in found.values())
 
 
@@ -150,6 +167,11 @@ def told(sql: Sql, broker: str, routes: Iterable[Route]) -> None:
         "DELETE FROM untold WHERE broker = ? AND topic = ? AND generation <= ?",
         [(broker, route.topic, route.generation) for route in routes],
     )
+
+
+def _always_carried(sql: Sql) -> bool:
+    """Whether topics are carried that nobody listens to."""
+    return not is_planned(sql) or is_colocated(sql)
 
 
 def _room_for_topics(sql: Sql) -> int:
@@ -174,7 +196,10 @@ def _change(sql: Sql, before: Carried, after: Carried, but: str = "") -> None:
     if after == before:
         return
     topic, generation = after.topic, after.generation
-    sql.execute("INSERT OR REPLACE INTO routes VALUES (?, ?)", (topic, generation))
+    sql.execute(
+        "INSERT OR REPLACE INTO routes VALUES (?, ?, ?)",
+        (topic, generation, after.feeder),
+    )
     sql.executemany(
         "DELETE FROM carriers WHERE topic = ? AND broker = ?",
         [(topic, b) for b in before.brokers if b not in after.brokers],

@@ -12,7 +12,7 @@ from brokerwise.runtime.coordinator.decisions import (
     set_ended,
     the_decision,
 )
-from brokerwise.runtime.coordinator.drains import begin_drain, refuse_overlay
+from brokerwise.runtime.coordinator.drains import begin_drain, refuse_fixed
 from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.moves import (
     Move,
@@ -37,7 +37,7 @@ def begin(sql: Sql, decision: Decision, now: float) -> bool:
 
     Raises ConflictError, and says what has changed, if the fleet is not as it was.
     """
-    refuse_overlay(sql)
+    refuse_fixed(sql)
     if decision.state in _OPEN:
         return False
     if decision.state is not DecisionState.PROPOSED or decision.proposal is None:

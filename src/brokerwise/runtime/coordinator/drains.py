@@ -23,7 +23,7 @@ from brokerwise.runtime.coordinator.moves import (
     request_move,
 )
 from brokerwise.runtime.coordinator.seats import chooser, reseat_all, seats_on
-from brokerwise.runtime.coordinator.store import is_overlay
+from brokerwise.runtime.coordinator.store import is_colocated, is_overlay
 from brokerwise.runtime.service.refusals import ConflictError
 from brokerwise.runtime.service.state_file import Sql
 
@@ -35,6 +35,17 @@ def refuse_overlay(sql: Sql) -> None:
         raise ConflictError(
             "an overlay plan fixes which broker serves which user: "
             "sessions cannot be moved"
+        )
+
+
+def refuse_fixed(sql: Sql) -> None:
+    """Refuse to balance what a plan has fixed."""
+    refuse_overlay(sql)
+    if is_colocated(sql):
+        raise ConflictError(
+            "a co-location plan fixes which broker carries which topic: sessions "
+            "cannot be balanced",
+            hint="Plan again: brokerwise colocate --from PLAN --observed DATA",
         )
 
 

@@ -111,8 +111,12 @@ class Endpoints:
         return json_answer({"axes": reporting.axes(self._coordinator.sql)})
 
     async def topics(self) -> Response:
-        """The topics that there are, with their planned rates."""
-        return json_answer({"topics": reporting.topic_rates(self._coordinator.sql)})
+        """The topics that there are, with their planned rates, and, if the plan places
+        topics, their brokers and targets in milliseconds."""
+        sql = self._coordinator.sql
+        homes, targets = reporting.placed_topics(sql)
+        rates = reporting.topic_rates(sql)
+        return json_answer({"topics": rates, "homes": homes, "targets": targets})
 
     async def health(self) -> Response:
         """The coordinator answers."""

@@ -13,7 +13,11 @@ from brokerwise.runtime.coordinator.brokers import (
     set_state,
     the_broker,
 )
-from brokerwise.runtime.coordinator.carriers import all_routes, take_out
+from brokerwise.runtime.coordinator.carriers import (
+    all_routes,
+    bring_home,
+    take_out,
+)
 from brokerwise.runtime.coordinator.membership import gone, registered
 from brokerwise.runtime.coordinator.moves import end_moves_of, last_move
 from brokerwise.runtime.coordinator.seats import reseat, reseat_all
@@ -42,6 +46,7 @@ def register(
     )
     take_out(sql, name)
     reseat_all(sql)
+    bring_home(sql, name)
     return _configuration(sql, name, epoch)
 
 
@@ -62,14 +67,27 @@ def _configuration(sql: Sql, name: str, epoch: int) -> BrokerConfiguration:
     (overlay,) = sql.execute(
         "SELECT overlay FROM brokers WHERE name = ?", (name,)
     ).fetchone()
+    steps, later = _steps(sql, name)
     return BrokerConfiguration(
         epoch=epoch,
         lease_seconds=LEASE_SECONDS,
         heartbeat_seconds=HEARTBEAT_SECONDS,
         routes=all_routes(sql),
         brokers=tuple(b.address for b in all_brokers(sql) if b.alive),
-        steps=dict(sql.execute("SELECT topic, step FROM steps").fetchall()),
+        steps=steps,
+        later=later,
+        into=dict(sql.execute("SELECT topic, dataset FROM into_datasets").fetchall()),
         overlay=None
         if overlay is None
         else msgspec.json.decode(overlay, type=OverlayPart),
     )
+
+
+def _steps(sql: Sql, broker: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Those to be started with a broker, and those of topics at home elsewhere."""
+    rows = sql.execute(
+        "SELECT topic, step, coalesce(home, '') FROM steps"
+        " LEFT JOIN topics ON name = topic ORDER BY topic"
+    ).fetchall()
+    now = {topic: step for topic, step, home in rows if home in ("", broker)}
+    return now, {topic: step for topic, step, home in rows if topic not in now}

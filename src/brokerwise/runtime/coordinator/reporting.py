@@ -47,6 +47,15 @@ def topic_rates(sql: Sql) -> dict[str, int]:
     return dict(sql.execute("SELECT topic, 0 FROM routes ORDER BY topic"))
 
 
+def placed_topics(sql: Sql) -> tuple[dict[str, str], dict[str, float]]:
+    """Homes and targets of the topics that have them."""
+    homes = sql.execute("SELECT name, home FROM topics WHERE home <> '' ORDER BY name")
+    targets = sql.execute(
+        "SELECT name, target_ms FROM topics WHERE target_ms IS NOT NULL ORDER BY name"
+    )
+    return dict(homes), dict(targets)
+
+
 def metrics(sql: Sql, reports: Reports) -> str:
     """In the text format of Prometheus."""
     states = [shown_state(b) for b in all_brokers(sql)]

@@ -13,11 +13,13 @@ from brokerwise.runtime.control import CursorRow, Route
 
 @dataclass(frozen=True)
 class Carried:
-    """The brokers, by name and without repetition, that carry a topic."""
+    """The brokers, by name and without repetition, that carry a topic. `feeder` is
+    one of them: who feeds its messages to a dataset, if they go into one."""
 
     topic: str
     generation: int = 0
     brokers: tuple[str, ...] = ()
+    feeder: str = ""
 
 
 def joined(route: Carried, broker: str) -> Carried:
@@ -70,4 +72,8 @@ def batches(routes: Iterable[Route], most_bytes: int) -> Iterator[tuple[Route, .
 
 
 def _next(route: Carried, brokers: tuple[str, ...]) -> Carried:
-    return Carried(route.topic, route.generation + 1, tuple(sorted(brokers)))
+    """The feeder stays, as long as it carries the topic: two would feed messages
+    twice while the one hears before the other that it is the one."""
+    names = tuple(sorted(brokers))
+    feeder = route.feeder if route.feeder in names else next(iter(names), "")
+    return Carried(route.topic, route.generation + 1, names, feeder)

@@ -1,6 +1,6 @@
 """The tables of the coordinator's state. Their version is the file's user_version."""
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = """
 CREATE TABLE settings (
@@ -36,13 +36,21 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_broker ON sessions (broker);
 CREATE INDEX sessions_away ON sessions (home) WHERE home <> '' AND broker <> home;
 CREATE TABLE topics (
-    name TEXT PRIMARY KEY, rate INTEGER NOT NULL
+    name TEXT PRIMARY KEY,
+    rate INTEGER NOT NULL,
+    home TEXT NOT NULL DEFAULT '',        -- its broker, if the plan places topics
+    target_ms REAL                        -- of its latency, if the plan has one
 ) WITHOUT ROWID;
 CREATE TABLE steps (
     topic TEXT PRIMARY KEY, step TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE into_datasets (              -- where what comes out of topics is fed
+    topic TEXT PRIMARY KEY, dataset TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE routes (
-    topic TEXT PRIMARY KEY, generation INTEGER NOT NULL
+    topic TEXT PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    feeder TEXT NOT NULL                  -- of its carriers, who feeds datasets
 ) WITHOUT ROWID;
 CREATE TABLE carriers (
     topic TEXT NOT NULL, broker TEXT NOT NULL, PRIMARY KEY (topic, broker)

@@ -2,7 +2,8 @@
 
 Without a plan a user has one session, which takes any topic. With one it has those
 that the plan gave it, each with its topics and its home, the broker that the plan
-chose; away from home it is on whatever broker had most room.
+chose; away from home it is on whatever broker had most room. A plan that places topics
+gives a user a session at the home of each topic that it asks for.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,6 +18,7 @@ from brokerwise.runtime.coordinator.brokers import (
     find_broker,
     the_broker,
 )
+from brokerwise.runtime.coordinator.homes import give_sessions, refuge
 from brokerwise.runtime.coordinator.membership import GONE, BrokerState
 from brokerwise.runtime.coordinator.placement import (
     POLICIES,
@@ -24,7 +26,12 @@ from brokerwise.runtime.coordinator.placement import (
     Point,
     most_room,
 )
-from brokerwise.runtime.coordinator.store import is_overlay, is_planned, setting
+from brokerwise.runtime.coordinator.store import (
+    is_colocated,
+    is_overlay,
+    is_planned,
+    setting,
+)
 from brokerwise.runtime.service.refusals import UnavailableError
 from brokerwise.runtime.service.state_file import Sql, count_up
 
@@ -93,6 +100,9 @@ def request_broker(sql: Sql, user: str, topics: Iterable[str] | None) -> BrokerA
     """
     if not is_planned(sql):
         return BrokerAnswer((_place(sql, _own_seat(sql, user), None),))
+    if topics is not None and is_colocated(sql):
+        topics = list(topics)
+        give_sessions(sql, user, topics)
     seats = [_present(sql, seat) for seat in seats_of(sql, user)]
     return _answer(sql, seats, topics)
 
@@ -132,7 +142,7 @@ def _by_policy(sql: Sql) -> Chooser:
 
 
 def _by_plan(sql: Sql) -> Chooser:
-    planned = _planned_load(sql)
+    planned, colocated = _planned_load(sql), is_colocated(sql)
 
     def choose(source: str, seats: list[Seat]) -> str:
         free = candidates(sql, but=source)
@@ -140,6 +150,8 @@ def _by_plan(sql: Sql) -> Chooser:
         topics = [topic for seat in seats for topic in seat.topics or ()]
         if len(homes) == 1 and homes <= {c.name for c in free}:
             chosen = homes.pop()
+        elif colocated and (met := refuge(sql, min(homes))):
+            chosen = met
         else:
             elsewhere = {s.broker for s in seats_of(sql, seats[0].user)}
             chosen = most_room(planned, free, topics, elsewhere)

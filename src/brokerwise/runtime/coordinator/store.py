@@ -72,6 +72,11 @@ def is_overlay(sql: Sql) -> bool:
     return setting(sql, "kind") == "overlay"
 
 
+def is_colocated(sql: Sql) -> bool:
+    """Whether the plan places topics, and sessions follow them."""
+    return setting(sql, "kind") == "colocate"
+
+
 def _write(path: Path, seed: Seed) -> None:
     sql = new_state(seed, str(path))
     sql.close()
@@ -108,8 +113,15 @@ def _fill(sql: Sql, seed: Seed) -> None:
             for s in seed.sessions
         ],
     )
-    sql.executemany("INSERT INTO topics VALUES (?, ?)", seed.rates.items())
+    sql.executemany(
+        "INSERT INTO topics VALUES (?, ?, ?, ?)",
+        [
+            (name, rate, seed.homes.get(name, ""), seed.targets.get(name))
+            for name, rate in seed.rates.items()
+        ],
+    )
     sql.executemany("INSERT INTO steps VALUES (?, ?)", seed.steps.items())
+    sql.executemany("INSERT INTO into_datasets VALUES (?, ?)", seed.into.items())
 
 
 def _part(seed: Seed, broker: str) -> str | None:

@@ -54,6 +54,9 @@ class Programs:
             self._launch(name, self.keys.only(Role.USER, Role.BROKER)),
             coordinator=coordinator,
             data_cluster=data_cluster,
+            cores=self.settings.broker_cores,
+            nice=self.settings.broker_nice,
+            step_limit=self.settings.step_limit,
         )
         return self._program(self.settings.broker, launch, BrokerStartError)
 
@@ -71,6 +74,7 @@ class Programs:
             certificate=tls.certificate,
             private_key=tls.private_key,
             authority=tls.authority,
+            cores=self.settings.cores,
         )
 
     def _program(

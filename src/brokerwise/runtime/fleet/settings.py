@@ -54,8 +54,11 @@ class DataClusterSettings:
 @dataclass(frozen=True)
 class Settings:
     """`port` is the coordinator's, 0 for any that is free; the others take free
-    ones. `coordinator` and `broker` are the commands that start them. Without
-    `data_cluster` there are no datasets and no channels."""
+    ones. `coordinator` and `broker` are the commands that start them, `cores` and
+    `broker_cores` what they run on; empty: all there are. With `broker_nice` below 0
+    brokers go before others, where that is allowed. Without `data_cluster` there are
+    no datasets and no channels; without `step_limit` any number of messages may wait
+    for a processing step."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -71,3 +74,7 @@ class Settings:
     stop_seconds: float = STOP_SECONDS
     first_pause: float = FIRST_SECONDS
     longest_pause: float = MOST_SECONDS
+    cores: tuple[int, ...] = ()
+    broker_cores: tuple[int, ...] = ()
+    broker_nice: int = 0
+    step_limit: bool = True

@@ -14,11 +14,13 @@ def seed_of_count(
     placement: str = "round-robin",
     steps: Mapping[str, str] | None = None,
     places: Sequence[tuple[float, float]] = (),
+    into: Mapping[str, str] | None = None,
 ) -> Seed:
     """Brokers b0, b1, ... of unknown capacity; any topic may be subscribed to.
 
-    `steps` are processing steps by topic; `places` say where brokers are, the first
-    one of b0. With `nearest`, users go by turns if there are none.
+    `steps` are processing steps, and `into` the datasets that what comes out is fed
+    to, by topic or pattern; `places` say where brokers are, the first one of b0. With
+    `nearest`, users go by turns if there are none.
     """
     if brokers < 1:
         raise InputError(f"brokers: found {brokers:,}, expected at least 1")
@@ -38,6 +40,7 @@ def seed_of_count(
         brokers=tuple(made),
         placement=placement,
         steps=dict(steps or {}),
+        into=dict(into or {}),
     )
 
 

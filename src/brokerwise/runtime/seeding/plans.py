@@ -4,17 +4,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from brokerwise.auditing.colocation import audit_colocation_directory
 from brokerwise.auditing.findings import Findings
 from brokerwise.auditing.memory import audit_directory
 from brokerwise.auditing.overlay import audit_overlay_directory
+from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Plan, Status
+from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
 from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.seeding.colocated import colocated_seed
 from brokerwise.runtime.seeding.placed import placed_seed
 from brokerwise.runtime.seeding.wired import wired_seed
+from brokerwise.storage.colocation_plan import read_colocation_plan
 from brokerwise.storage.network import read_network
 from brokerwise.storage.overlay_plan import read_overlay_header, read_overlay_plan
 from brokerwise.storage.place import Place
@@ -41,11 +46,12 @@ class UnsoundPlanError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Approved:
-    """A plan that its audit found to be right, with what it was made for, a workload
-    or (of an overlay) a network, and the seed of a fleet that runs it."""
+    """A plan that its audit found to be right, with what it was made for, a workload,
+    (of an overlay) a network, or (of a co-location) topics, and the seed of a fleet
+    that runs it."""
 
-    plan: Plan | OverlayPlan
-    basis: Workload | Network
+    plan: Plan | OverlayPlan | ColocationPlan
+    basis: Workload | Network | TopicTable
     seed: Seed
 
 
@@ -54,19 +60,23 @@ def seed_of_plan(
     workload: Place | None = None,
     steps: Mapping[str, str] | None = None,
 ) -> Seed:
-    """The seed of a fleet that runs a plan of kind provision, fill or overlay.
+    """The seed of a fleet that runs a plan of any kind.
 
     `workload` (of an overlay its network) is where the plan says unless given;
-    `steps` are processing steps by topic. Everything is recounted first, in memory.
+    `steps` are processing steps by topic; those of a topic that was split are for all
+    of its replicas. Everything is recounted first, in memory.
     Raises InputError for what cannot be read or run, DigestMismatchError for a
     workload that is not the plan's, UnsoundPlanError for a plan that was changed
     since it was approved.
     """
     seed = approved_plan(place, workload).seed
-    for topic in steps or {}:
-        if topic not in seed.rates:
+    given: dict[str, str] = {}
+    for topic, step in (steps or {}).items():
+        names = [topic] if topic in seed.rates else _replicas_of(topic, seed)
+        if not names:
             raise InputError(f"step: {place} has no topic {topic!r}")
-    return replace(seed, steps=dict(steps or {}))
+        given |= dict.fromkeys(names, step)
+    return replace(seed, steps={**seed.steps, **given})
 
 
 def approved_plan(place: Place, workload: Place | None = None) -> Approved:
@@ -74,10 +84,13 @@ def approved_plan(place: Place, workload: Place | None = None) -> Approved:
     kind = plan_kind(place)
     if kind == "overlay":
         return _approved_overlay(place, workload)
+    if kind == "colocate":
+        return _approved_colocation(place, workload)
     if kind in KINDS:
         return _approved_placement(place, workload)
+    kinds = ", ".join((*KINDS, "overlay"))
     raise InputError(
-        f"{place} is a plan of kind {kind!r}, expected {', '.join(KINDS)} or overlay"
+        f"{place} is a plan of kind {kind!r}, expected {kinds} or colocate"
     )
 
 
@@ -99,6 +112,22 @@ def _approved_overlay(place: Place, given: Place | None) -> Approved:
     network = read_network(given or Place(header.network["path"]))
     seed = replace(wired_seed(plan, network), period_seconds=network.period_seconds)
     return Approved(plan, network, _signed(seed, place, header.digest))
+
+
+def _approved_colocation(place: Place, given: Place | None) -> Approved:
+    stored = read_colocation_plan(place)
+    _refuse_infeasible(place, stored.header.status)
+    audit = _found(lambda: audit_colocation_directory(place, topics=given))
+    _refuse_wrong(place, audit)
+    seed = colocated_seed(stored.plan, stored.topics)
+    return Approved(
+        stored.plan, stored.topics, _signed(seed, place, stored.header.digest)
+    )
+
+
+def _replicas_of(topic: str, seed: Seed) -> list[str]:
+    found = (name.rpartition("~") for name in seed.homes)
+    return [f"{head}~{n}" for head, mark, n in found if mark and head == topic]
 
 
 def _signed(seed: Seed, place: Place, digest: str) -> Seed:

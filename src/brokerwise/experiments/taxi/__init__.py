@@ -1,0 +1,1 @@
+"""Taxis that tell where they are, and hear how it is around them."""

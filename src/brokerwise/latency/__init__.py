@@ -1,0 +1,1 @@
+"""Latencies of topics that share a broker: drawn, simulated, learned."""

@@ -1,0 +1,264 @@
+"""The whole of `ingest --trips`: trip records in, a workload of regions out."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from brokerwise.model.errors import InputError
+from brokerwise.model.grid import Grid
+from brokerwise.pipeline.ingest.assemble import plan_parts, write_parts
+from brokerwise.pipeline.ingest.exchange import Buckets, Exchange, exchange_rows
+from brokerwise.pipeline.ingest.pairs import cut_names, refuse_too_much, sort_pairs
+from brokerwise.pipeline.ingest.rejected import (
+    count_rejected,
+    refuse_too_many,
+    write_rejected,
+)
+from brokerwise.pipeline.ingest.sources import Source
+from brokerwise.pipeline.ingest.splits import split_sources
+from brokerwise.pipeline.ingest.trips_options import TripOptions, Window
+from brokerwise.pipeline.ingest.trips_regions import (
+    GPS,
+    Drive,
+    RegionTopics,
+    count_regions,
+    number_topics,
+    sample_names,
+    spread_interests,
+)
+from brokerwise.pipeline.ingest.trips_rows import EmitTrips
+from brokerwise.pipeline.ingest.trips_sources import find_trips, read_zones
+from brokerwise.pipeline.ingest.trips_survey import (
+    Survey,
+    busiest,
+    find_centre,
+    survey,
+)
+from brokerwise.pipeline.progress import Progress
+from brokerwise.pipeline.session import Session
+from brokerwise.pipeline.sharing import shared
+from brokerwise.storage.output import Output
+from brokerwise.storage.place import Place
+from brokerwise.storage.topics import TopicColumns
+from brokerwise.storage.workload import HEADER, WorkloadHeader, finish_header, prepare
+
+TRIPS_PER_RANGE = 200_000
+_BYTES_PER_BUCKET = 8 << 20
+_PACKED = 4  # gzip and Parquet hold about so many times their size
+
+
+@dataclass(frozen=True)
+class TripsIngested:
+    """What was written, and what was counted on the way.
+
+    `window` is what was counted (milliseconds since 1970), `largest` the region with
+    most positions, `most_taxis` the most that were in any region at once.
+    """
+
+    header: WorkloadHeader
+    rows: int
+    rejected: int
+    trips: int
+    positions: int
+    regions: int
+    window: Window
+    largest: str
+    largest_per_second: float
+    most_taxis: int
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run: what its steps share."""
+
+    spark: SparkSession
+    options: TripOptions
+    sources: list[Source]
+    output: Output
+    out: str
+    progress: Progress
+
+    @property
+    def context(self) -> SparkContext:
+        return self.spark.sparkContext
+
+    @property
+    def tasks(self) -> int:
+        size = sum(
+            s.size * (_PACKED if s.gzipped or s.format == "parquet" else 1)
+            for s in self.sources
+        )
+        return max(self.context.defaultParallelism, size // _BYTES_PER_BUCKET)
+
+
+def ingest_trips(
+    options: TripOptions,
+    out: Place,
+    *,
+    session: Session,
+    progress: Progress,
+    force: bool = False,
+) -> TripsIngested:
+    """Read trip records into the workload `out`, which appears when it is complete.
+
+    The same rows give the same workload, bit for bit, in whatever order and files they
+    come. The driver holds regions, never trips or positions. Interrupting it loses
+    nothing but the work done.
+    """
+    _refuse_inside_input(options, out)
+    sources = find_trips(options)
+    zones = None if options.zones is None else read_zones(options.zones)
+    output = Output.begin(out.absolute(), HEADER, force=force)
+    try:
+        with session() as spark, ExitStack() as stack:
+            run = _Run(spark, options, sources, output, str(out), progress)
+            told = None
+            if zones is not None:
+                told = stack.enter_context(shared(run.context, zones))
+            buckets = Buckets(run.tasks, min(len(sources), run.tasks))
+            emit = EmitTrips(buckets, options, told)
+            groups = split_sources(sources, run.context.defaultParallelism)
+            found = _ingest(run, exchange_rows(run.context, groups, buckets, emit))
+        output.commit(found.header.as_json())
+    except BaseException:
+        output.abort()
+        raise
+    return found
+
+
+def _refuse_inside_input(options: TripOptions, out: Place) -> None:
+    target = out.local
+    for path in options.trips:
+        source = Place(path).local
+        if target and source and target.resolve().is_relative_to(source.resolve()):
+            raise InputError(
+                f"--out {out} is in {path}, which is read; nothing was written",
+                hint="Choose an --out beside the input.",
+            )
+
+
+def _ingest(run: _Run, exchange: Exchange) -> TripsIngested:
+    options = run.options
+    prepare(run.output)
+    with run.progress.stage("trips"):
+        tally = exchange.tally()
+        refuse_too_many(tally, run.sources, 1, run.out)  # damaged files
+        centre = find_centre(exchange, options.fold_ms) or (0.0, 0.0)
+        grid = Grid(*centre, options.cell_mm)
+        seen = survey(exchange, run.sources, grid, options)
+        for rejects in seen.outside:
+            tally.add_rejects(rejects)
+        refuse_too_many(tally, run.sources, options.max_rejected, run.out)
+    drive = Drive(grid, options.within_mm, options.gps_ms, _window(options, seen))
+    period_ms = drive.window[1] - drive.window[0]
+    with run.progress.stage("regions"):
+        regions = count_regions(exchange, drive, exchange.buckets.data)
+        topics = number_topics(regions, options, period_ms)
+    with run.progress.stage("write"):
+        rejected: list[str] = []
+        if tally.reasons:
+            late = list(seen.outside)
+            rejected = write_rejected(exchange, late, run.sources, run.output, 0)
+        header = _write(run, exchange, drive, topics, rejected, seen)
+    return TripsIngested(
+        header,
+        rows=sum(tally.rows.values()),
+        rejected=count_rejected(tally, run.sources, "trips"),
+        trips=seen.trips,
+        positions=int(regions.positions.sum()),
+        regions=len(regions.keys),
+        window=drive.window,
+        most_taxis=int(regions.most_taxis.max(initial=0)),
+        **_largest(topics, period_ms),
+    )
+
+
+def _window(options: TripOptions, seen: Survey) -> Window:
+    """What is counted: whole seconds."""
+    if options.window is not None:
+        return options.window
+    if options.fold_ms is not None and options.busiest_ms is None:
+        return (0, options.fold_ms)
+    if not seen.trips:
+        return (0, options.busiest_ms or 1000)
+    if options.busiest_ms is not None:
+        return busiest(seen.stretches, options.busiest_ms)
+    span = -((seen.first_ms - seen.last_ms) // 1000) * 1000
+    return seen.first_ms, seen.first_ms + span
+
+
+def _write(
+    run: _Run,
+    exchange: Exchange,
+    drive: Drive,
+    topics: RegionTopics,
+    rejected: list[str],
+    seen: Survey,
+) -> WorkloadHeader:
+    """Interests, sorted and written by tasks; topics; and the header."""
+    scratch = run.output.root / f"scratch-{run.output.run}"
+    scratch.make()
+    ranges = min(run.tasks, seen.trips // TRIPS_PER_RANGE + 1)
+    bounds = cut_names(sample_names(exchange) if ranges > 1 else [], ranges)
+    with shared(run.context, topics) as known, shared(run.context, topics.rates) as r:
+        wanted = spread_interests(exchange, drive, known, bounds)
+        parts = sort_pairs(wanted, scratch, r, frozenset())
+        refuse_too_much(parts, topics.rates)
+        written = write_parts(run.context, plan_parts(parts), scratch, run.output)
+    scratch.delete()
+    window = drive.window
+    return finish_header(
+        run.output,
+        topics=TopicColumns(
+            topics.rates, topics.names, topics.publishers, topics.processing_ms
+        ),
+        parts=written,
+        rejected=rejected,
+        subscribers=sum(part.subscribers for part in parts),
+        pairs=sum(part.pairs for part in parts),
+        period_seconds=(window[1] - window[0]) // 1000,
+        message_bytes=run.options.message_bytes,
+        made_from=_made_from(run.options, drive, seen),
+    )
+
+
+def _made_from(options: TripOptions, drive: Drive, seen: Survey) -> Mapping[str, Any]:
+    grid = drive.grid
+    return {
+        "command": "ingest",
+        "trips": [str(Place(path)) for path in options.trips],
+        **({} if options.zones is None else {"zones": str(Place(options.zones))}),
+        "centre": {"lon": grid.centre_lon, "lat": grid.centre_lat},
+        "cell_metres": grid.cell_mm / 1000,
+        "within_metres": options.within_mm / 1000,
+        "gps_every_seconds": options.gps_ms / 1000,
+        "update_every_seconds": options.update_ms / 1000,
+        "processing_ms": list(options.processing_ms),
+        "update_processing_ms": options.update_processing_ms,
+        "seed": options.seed,
+        **({} if options.fold_ms is None else {"fold_seconds": options.fold_ms / 1000}),
+        "window": [iso(time) for time in drive.window],
+        "trips_in_area": seen.trips,
+    }
+
+
+def iso(time_ms: int) -> str:
+    """A time as text, in UTC."""
+    text = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds")
+    return text.removesuffix("+00:00")
+
+
+def _largest(topics: RegionTopics, period_ms: int) -> dict[str, Any]:
+    if not len(topics.gps):
+        return {"largest": "", "largest_per_second": 0.0}
+    at = int(topics.gps[np.argmax(topics.rates[topics.gps])])
+    return {
+        "largest": topics.names[at].removeprefix(GPS),
+        "largest_per_second": float(topics.rates[at]) * 1000 / period_ms,
+    }

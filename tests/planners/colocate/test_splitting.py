@@ -1,0 +1,109 @@
+"""Topics that miss alone: cut into the fewest replicas, or refused in words."""
+
+import numpy as np
+import pytest
+from tests.planners.colocate.cases import Literal, drawn, table_of
+from tests.planners.colocate.predictors import Queueing
+
+from brokerwise.model.plan import Status
+from brokerwise.planners.colocate.alone import (
+    alone,
+    largest_rate,
+    misses,
+    replicas_needed,
+)
+from brokerwise.planners.colocate.demand import Demand
+from brokerwise.planners.colocate.options import Options
+from brokerwise.planners.colocate.problem import Problem, Seen
+from brokerwise.planners.colocate.solve import solve
+
+BUSY = table_of((10, 350), (10, 20), (5, 40), target=100.0)
+"""The first needs three and a half cores."""
+
+
+def test_it_is_cut_into_the_fewest_equal_replicas_each_on_another_broker() -> None:
+    problem = Problem(BUSY, Queueing(), 3)
+    plan = solve(problem, Options(split=True))
+    demand = Demand.of(problem, np.bincount(plan.replicas.topic))
+    rows = plan.replicas
+    Literal(problem, demand).check(
+        [np.flatnonzero(rows.broker == b).tolist() for b in range(rows.brokers)]
+    )
+    rates = plan.replicas.rate_per_second[plan.replicas.topic == 0]
+    assert len(set(rates.tolist())) == 1 and rates.sum() == pytest.approx(350)
+    one = np.array([0])
+    assert alone(problem, one, rates[:1]).all()
+    assert not alone(problem, one, np.array([350 / (len(rates) - 1)])).any()
+    homes = plan.replicas.broker[plan.replicas.topic == 0].tolist()
+    assert len(set(homes)) == len(homes) == plan.replicas.number.max() + 1
+    assert plan.figures["split"] == 1 and plan.figures["replicas"] == len(rates) + 2
+    assert len(rates) == 5 and plan.objective == plan.bound
+
+
+def test_without_split_the_reason_has_the_largest_rate_that_works() -> None:
+    problem = Problem(BUSY, Queueing(), 3)
+    plan = solve(problem, Options())
+    assert plan.status is Status.INFEASIBLE
+    most = largest_rate(problem, 0)
+    one = np.array([0])
+    assert alone(problem, one, np.array([most])).all()
+    assert not alone(problem, one, np.array([most * (1 + 1e-6)])).any()
+    assert 'topic "a" misses its target on a broker of its own' in plan.reason
+    assert "at 350 messages a second" in plan.reason
+    assert "at most" not in plan.reason.split(";")[0]
+    assert "the most that is allowed is 90 ms (its target of 100 ms less 10 %)" in (
+        plan.reason
+    )
+    assert f"the largest rate that works is {most:,.4g} a second" in plan.reason
+    assert "so 5 replicas would be enough" in plan.reason
+
+
+def test_processing_that_takes_too_long_cannot_be_split() -> None:
+    problem = Problem(table_of((95, 1), (200, 1), (5, 1)), Queueing(), 3)
+    assert misses(problem).tolist() == [0, 1]
+    assert replicas_needed(problem, misses(problem)).tolist() == [0, 0]
+    for split in (False, True):
+        plan = solve(problem, Options(split=split))
+        assert plan.status is Status.INFEASIBLE
+        assert "no rate is low enough: its processing alone takes too long" in (
+            plan.reason
+        )
+        assert plan.reason.endswith("1 more topic misses alone")
+
+
+def test_a_topic_seen_to_miss_alone_is_cut_or_refused() -> None:
+    topics = table_of((10, 30), (10, 20))
+    missed = (Seen((0,), (20.0,)),)
+    problem = Problem(topics, Queueing(), 2, missed=missed)
+    assert solve(problem, Options()).reason.endswith(
+        "it was seen to; only rates below 20 a second were not seen to, so 2 replicas "
+        "would be enough"
+    )
+    plan = solve(problem, Options(split=True))
+    assert plan.replicas.rate_per_second.tolist() == [15.0, 15.0, 20.0]
+
+
+def test_a_topic_seen_to_meet_its_target_is_not_cut() -> None:
+    problem = Problem(BUSY, Queueing(), 3, met=(Seen((0, 1), (350.0, 20.0)),))
+    plan = solve(problem, Options())
+    assert plan.replicas.broker[0] == plan.replicas.broker[1]
+    assert plan.objective == 2
+
+
+def test_many_topics_that_miss_are_cut_and_packed() -> None:
+    topics = drawn(40, 3)
+    fast = topics.rate_per_second.copy()
+    fast[::5] *= 3
+    table = type(topics)(topics.names, topics.processing_ms, fast, topics.target_ms)
+    problem = Problem(table, Queueing(), 4)
+    plans = {name: solve(problem, Options(name, split=True)) for name in ("ffd", "lfs")}
+    plans["search"] = solve(problem, Options(split=True))
+    for plan in plans.values():
+        demand = Demand.of(problem, np.bincount(plan.replicas.topic))
+        rows = plan.replicas
+        Literal(problem, demand).check(
+            [np.flatnonzero(rows.broker == b).tolist() for b in range(rows.brokers)]
+        )
+    assert plans["search"].figures["split"] > 2
+    least = min(plan.objective or 0 for plan in plans.values())
+    assert plans["search"].objective == least >= (plans["search"].bound or 0)

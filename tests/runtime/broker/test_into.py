@@ -1,0 +1,107 @@
+"""What comes out of topics, on its way into datasets."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.runtime.broker.pretend import Pretended, message, route
+
+from brokerwise.runtime.broker.into import Into
+from brokerwise.runtime.broker.steps import Steps
+from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.control import Route
+
+
+class Fed:
+    """A broker's core that puts what comes of topics into datasets."""
+
+    def __init__(self, name: str, **datasets: str) -> None:
+        self.broker = Pretended(name)
+        self.records: list[tuple[str, bytes]] = []
+        self.into = Into(self.broker.passage, self._feed)
+        self.into.tell({topic.replace("_", "/"): d for topic, d in datasets.items()})
+        self.steps = Steps(self.broker.passage, self.into)
+        self.broker.outside.process = self.steps.process  # type: ignore
+
+    def _feed(self, topic: str, data: msgspec.Raw) -> str:
+        self.records.append((topic, bytes(data)))
+        return ""
+
+    def learn(self, *routes: Route) -> None:
+        self.broker.passage.routes_changed(routes)
+
+    def hear(self, *seqs: int, topic: str = "gps/1", generation: int = 1) -> None:
+        session, _ = self.broker.session("cab")
+        for seq in seqs:
+            told = message(topic, seq, generation=generation, data=seq)
+            self.broker.hear(session, told)
+
+
+def fed_by(feeder: str, generation: int = 1) -> Route:
+    return replace(route("gps/1", generation, "b0", "b1"), feeder=feeder)
+
+
+def test_of_two_that_carry_a_topic_its_feeder_feeds_it_once() -> None:
+    b0, b1 = Fed("b0", gps_1="positions"), Fed("b1", gps_1="positions")
+    for broker in (b0, b1):
+        broker.learn(fed_by("b1"))
+        broker.hear(1, 2, 2, 3)
+    assert b0.records == []
+    assert b1.records == [("dataset/positions", b"%d" % n) for n in (1, 2, 3)]
+
+
+def test_a_message_that_another_broker_passed_on_is_fed_like_others() -> None:
+    b1 = Fed("b1", gps_1="positions")
+    b1.learn(fed_by("b1", generation=2))
+    b0 = Fed("b0", gps_1="positions")
+    b0.learn(fed_by("b1", generation=2))
+    b0.hear(1)  # by a route from before b1 carried the topic
+    ((target, frame),) = b0.broker.outside.forwards
+    peer, _ = b1.broker.session("b0", is_peer=True)
+    b1.broker.hear(peer, frame, frame)
+    assert (target, b0.records) == ("b1", [])
+    assert b1.records == [("dataset/positions", b"1")]
+
+
+def test_who_becomes_the_feeder_feeds_what_comes_from_then_on() -> None:
+    b0 = Fed("b0", gps_1="positions")
+    b0.learn(fed_by("b1"))
+    b0.hear(1)
+    b0.learn(replace(route("gps/1", 2, "b0"), feeder="b0"))
+    b0.hear(2, generation=2)
+    assert b0.records == [("dataset/positions", b"2")]
+
+
+def test_a_name_goes_before_a_pattern_and_a_long_pattern_before_a_short_one() -> None:
+    b0 = Fed("b0")
+    b0.into.tell({"*": "all", "gps/*": "positions", "gps/1": "first"})
+    names = ["gps/1", "gps/12", "gps", "gps/", "channel/x"]
+    b0.learn(*(replace(route(name, 1, "b0"), feeder="b0") for name in names))
+    found = [b0.into.dataset(name) for name in names]
+    assert found == ["first", "positions", "all", "positions", ""]
+    assert b0.into.dataset("unheard") == ""
+
+
+def test_what_a_step_makes_of_messages_is_fed_and_what_it_drops_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    b0 = Fed("b0", **{"gps_*": "positions"})
+    for topic in ("gps/1", "gps/2"):
+        b0.learn(replace(route(topic, 1, "b0"), feeder="b0"))
+
+    async def work() -> dict[str, int]:
+        await b0.steps.start({"gps/*": "step_functions:doubled"})
+        for topic in ("gps/1", "gps/2"):
+            b0.hear(1, 2, topic=topic)
+        last = Item("cab", 1, 1, msgspec.Raw(b"6"), 0.0, 0.0)
+        assert b0.steps.process("gps/2", last)
+        assert not b0.steps.process("art", last)
+        await b0.steps.close()
+        return {topic: c["passed"] for topic, c in b0.steps.counts().items()}
+
+    passed = asyncio.run(work())
+    found = [int(data) for _, data in b0.records]
+    assert (passed, found) == ({"gps/*": 3}, [4, 4, 12])
