@@ -9,6 +9,7 @@ from benchmarks.reference import balance_literal
 from benchmarks import balance
 
 
+@pytest.mark.long
 def test_every_part_prints_its_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

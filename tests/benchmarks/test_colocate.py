@@ -17,6 +17,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(colocate, "LITERAL", {"ffd": (8,), "hybrid": (8,), "lfs": (8,)})
 
 
+@pytest.mark.long
 def test_every_part_prints_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
     for part in colocate.PARTS.values():
         part(10)

@@ -188,6 +188,7 @@ needs_mosquitto = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_mosquitto
 def test_rates_and_latencies_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     few = ["--subscribers", "10", "--repeats", "1", "--seconds", "0.1"]

@@ -28,7 +28,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_compiler
 @pytest.mark.parametrize("name", KERNELS)
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(topics=TOPICS, capacities=CAPACITIES)
 def test_the_program_fills_as_the_kernels_do(
     program: Path, name: str, topics: list[tuple[int, int]], capacities: list[int]

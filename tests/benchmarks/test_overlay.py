@@ -14,7 +14,7 @@ from brokerwise.pipeline.network_generate import NetworkSettings, generate
 from brokerwise.planners.overlay.demand import Demand
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 10_000),
     costs=st.sampled_from(["plane", "independent"]),
