@@ -98,3 +98,23 @@ def test_audits_take_what_belongs_to_the_kind(topics: str, tmp_path: Path) -> No
     stored = brokerwise.read_colocation_plan(tmp_path / "p")
     with pytest.raises(brokerwise.InputError, match="audited there"):
         brokerwise.audit(stored.plan)
+
+
+def test_latencies_are_simulated_learned_and_planned_with(
+    topics: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = brokerwise.simulate_latencies(
+        tmp_path / "data", k=(1, 2), configurations=24, messages=20, seed=3
+    )
+    assert len(rows) == 24 + 2 * 24
+    call = ["latency", "simulate", "--k", "1-2", "--configurations", "24"]
+    call += ["--messages", "20", "--seed", "3", "--json"]
+    assert run([*call, "--out", str(tmp_path / "theirs")]) == 0
+    digest = json.loads((tmp_path / "data" / "latency.json").read_text())["digest"]
+    assert json.loads(capsys.readouterr().out)["digest"] == digest
+    model = brokerwise.train_latency_model(tmp_path / "data", out=tmp_path / "model")
+    again = brokerwise.read_latency_model(tmp_path / "model")
+    times, rates = np.full((1, 2), 5.0), np.array([[20.0, 40.0]])
+    assert np.array_equal(model.p90_ms(times, rates), again.p90_ms(times, rates))
+    plan = brokerwise.colocate(topics, model, k=2, target_ms=250)
+    assert plan.objective is not None

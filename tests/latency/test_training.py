@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.latency.model_cases import QUICK, simulated, subject
 
+from brokerwise.latency import fitting
 from brokerwise.latency.choosing import Predict, choose
 from brokerwise.latency.evaluation import (
     Splits,
@@ -11,7 +12,7 @@ from brokerwise.latency.evaluation import (
     evaluate,
     learning_curve,
 )
-from brokerwise.latency.fitting import Growth
+from brokerwise.latency.fitting import Growth, ended_early, fit_network
 from brokerwise.latency.learners import Matrix, grow, learners, table_learners
 from brokerwise.latency.models import PAPER, UNIFIED, Queueing
 from brokerwise.latency.paper import hidden_layers
@@ -138,6 +139,18 @@ def test_tables_of_others_are_learned_in_both_ways() -> None:
 
 def test_the_layers_are_those_of_the_paper() -> None:
     assert [hidden_layers(k)[0] for k in range(2, 8)] == [40, 40, 40, 40, 100, 100]
+
+
+def test_a_network_that_ends_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(0).random((60, 2))
+    logs = np.sin(9 * rows).sum(axis=1)
+    with ended_early() as enough:
+        fit_network(rows, np.zeros(60), (4,), seed=0)
+    assert enough == []
+    monkeypatch.setattr(fitting, "ITERATIONS", 3)
+    with ended_early() as short:
+        fit_network(rows, logs, (4,), seed=0)
+    assert short == [60]
 
 
 def test_targets_and_splits_out_of_range_are_refused() -> None:

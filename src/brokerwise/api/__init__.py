@@ -7,6 +7,11 @@ a local one that is started for the purpose and ends with the process.
 from brokerwise.api.audits import audit
 from brokerwise.api.balancing import simulate_balance
 from brokerwise.api.colocating import colocate, read_colocation_plan, read_topics
+from brokerwise.api.latencies import (
+    read_latency_model,
+    simulate_latencies,
+    train_latency_model,
+)
 from brokerwise.api.networks import (
     generate_network,
     overlay,
@@ -96,12 +101,15 @@ __all__ = [
     "profile",
     "provision",
     "read_colocation_plan",
+    "read_latency_model",
     "read_network",
     "read_overlay_plan",
     "read_plan",
     "read_topics",
     "read_workload",
     "simulate_balance",
+    "simulate_latencies",
+    "train_latency_model",
     "uniform",
     "write_network",
     "write_plan",

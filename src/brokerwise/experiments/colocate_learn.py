@@ -1,9 +1,7 @@
 """One model of simulated data: learned, scored, and kept."""
 
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,7 @@ from brokerwise.experiments.colocate_learned import (
 from brokerwise.experiments.colocate_published import PROCESSING_MS, TARGET_MS
 from brokerwise.experiments.colocate_settings import DRAWN, LearnCell
 from brokerwise.latency.choosing import Predict
+from brokerwise.latency.fitting import ended_early
 from brokerwise.latency.models import PAPER, paper_features
 from brokerwise.latency.paper import fit_paper
 from brokerwise.latency.regressors import Regressor
@@ -49,7 +48,7 @@ def learn(cell: LearnCell) -> Record:
     """What it comes to; with all configurations also the model itself."""
     made = lots(cell.setting, cell.seed, cell.numbers, cell.size)
     start = time.perf_counter()
-    with noticed() as unfinished:
+    with ended_early() as unfinished:
         model, predict, again, alone = _learned(cell, made)
     seconds = time.perf_counter() - start
     found = {part: predict(rows) for part, rows in made.parts.items() if len(rows)}
@@ -191,15 +190,3 @@ def largest(curve: Float64s, limit: float) -> int:
     """The largest whole rate, from 1, up to which a curve stays within a limit."""
     over = np.flatnonzero(curve > limit)
     return int(over[0]) if len(over) else len(curve)
-
-
-@contextmanager
-def noticed() -> Iterator[list[Any]]:
-    """Warnings of a search that was ended before it had converged."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    found: list[Any] = []
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", ConvergenceWarning)
-        yield found
-    found += [one for one in said if issubclass(one.category, ConvergenceWarning)]

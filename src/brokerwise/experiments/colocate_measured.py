@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.experiments.colocate_learn import noticed
 from brokerwise.experiments.colocate_settings import KINDS, MeasuredCell
 from brokerwise.latency.drawing import most_publishers
 from brokerwise.latency.evaluation import Evaluation, Splits, Target, evaluate
+from brokerwise.latency.fitting import ended_early
 from brokerwise.latency.learners import learners
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
@@ -38,7 +38,7 @@ def learn_measured(cell: MeasuredCell) -> Record:
     subject = gathered.subject
     target = Target(float(header.settings.get("target_ms") or TARGET_MS))
     start = time.perf_counter()
-    with noticed() as unfinished:
+    with ended_early() as unfinished:
         found = evaluate(
             subject.samples,
             learners(subject)[cell.kind],

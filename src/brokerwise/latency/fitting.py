@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,21 @@ class Growth:
     rate: float = 0.1
     leaves: int = LEAVES
     least: int = 10
+
+
+_ENDED_EARLY: ContextVar[list[int] | None] = ContextVar("ended early", default=None)
+
+
+@contextmanager
+def ended_early() -> Iterator[list[int]]:
+    """Collects, for every network whose search was ended before it had converged, the
+    number of rows it was given."""
+    rows: list[int] = []
+    token = _ENDED_EARLY.set(rows)
+    try:
+        yield rows
+    finally:
+        _ENDED_EARLY.reset(token)
 
 
 @contextmanager
@@ -71,9 +87,12 @@ def fit_network(
         max_fun=10 * ITERATIONS,
         random_state=seed,
     )
-    with one_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with one_thread(), warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ConvergenceWarning)
         learner.fit(scaling(rows), logs)
+    early = _ENDED_EARLY.get()
+    if early is not None and any(w.category is ConvergenceWarning for w in said):
+        early.append(len(rows))
     return Network(scaling, learner.coefs_, learner.intercepts_)
 
 

@@ -108,6 +108,16 @@ def test_predictions_of_a_plan_are_those_of_its_brokers() -> None:
         assert (stated <= demand.limit_ms[members]).all()
 
 
+def test_with_as_many_brokers_search_leaves_more_room_than_first_fit() -> None:
+    topics = table_of(*((5.0, rate) for rate in (48, 46, 44, 30, 20, 10, 6, 4)))
+    problem = Problem(topics, Queueing(cores=2.0), 4)
+    limit = Demand.of(problem).limit_ms
+    first, best = solve(problem, Options("ffd")), solve(problem, Options())
+    assert first.objective == best.objective == 2
+    used = [float((p.replicas.predicted_p90_ms / limit).mean()) for p in (first, best)]
+    assert used[1] < used[0]
+
+
 def test_each_topic_has_its_own_target_and_a_margin_below_it() -> None:
     topics = table_of((10, 30, 100.0), (10, 30, 60.0), (10, 30, 100.0))
     apart = solve(Problem(topics, Queueing(), 2, 0.0), Options())

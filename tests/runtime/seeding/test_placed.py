@@ -66,6 +66,17 @@ def test_steps_are_for_topics_that_there_are(plan: Path) -> None:
         seed_of_plan(place(plan), steps={"chess": "spin:5"})
 
 
+def test_patterns_stand_for_the_topics_of_the_plan(plan: Path) -> None:
+    steps = {"world": "spin:1", "s*": "spin:2", "*": "spin:3", "si*": "spin:4"}
+    assert seed_of_plan(place(plan), steps=steps).steps == {
+        "world": "spin:1",
+        "sport": "spin:2",
+        "silent": "spin:4",
+    }
+    with pytest.raises(InputError, match=r"has no topic 'chess/\*'"):
+        seed_of_plan(place(plan), steps={"chess/*": "spin:5"})
+
+
 def test_a_fill_plan_can_run_too(news: Workload, tmp_path: Path) -> None:
     seed = seed_of_plan(
         place(saved(filled(news, brokers=1, capacity=30), news, tmp_path))

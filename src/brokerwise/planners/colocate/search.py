@@ -18,7 +18,11 @@ from brokerwise.planners.colocate.largest import Effort, hybrid, lfs
 from brokerwise.planners.colocate.options import Options
 from brokerwise.planners.colocate.pairs import paired
 from brokerwise.planners.colocate.problem import Problem
-from brokerwise.planners.colocate.spreading import fewest_by_spreading
+from brokerwise.planners.colocate.spreading import (
+    fewest_by_spreading,
+    spread,
+    tightness,
+)
 
 _SMALL = 100  # replicas for which lfs is tried as well
 _ROWS_OF_LFS = 200_000
@@ -123,6 +127,8 @@ class Run:
                 self._choose(found, relaxation)
         with options.stage("round"):
             self._round(found)
+        with options.stage("level"):
+            self._level(found)
         return found
 
     def _starts(self) -> Outcome:
@@ -158,6 +164,16 @@ class Run:
         rows = self.oracle.rows + _ROWS_OF_EMPTYING
         work.run(found.bound, rows, _ROUNDS_OF_EMPTYING, self.options.stop)
         found.offer("empty", work.packing)
+
+    def _level(self, found: Outcome) -> None:
+        """As many brokers, with more room below the targets if spreading gives it."""
+        if self.options.stop():
+            return
+        level = spread(self.oracle, len(found.packing))
+        if level is None:
+            return
+        if tightness(self.oracle, level) < tightness(self.oracle, found.packing):
+            found.packing = level
 
     def _relax(self, found: Outcome, rows_allowed: int) -> Relaxation | None:
         """The bound of the linear program over real sets, if there are few classes."""

@@ -1,4 +1,5 @@
-"""Load spread over a given number of brokers: good where k limits, not latency."""
+"""Load spread over a given number of brokers: good where k limits, not latency; and
+among plans with as many brokers the one that leaves most room for what models err."""
 
 import numpy as np
 
@@ -64,3 +65,13 @@ def fewest_by_spreading(oracle: Oracle, least: int, most: int) -> Packing | None
         else:
             best, high = found, len(found) - 1
     return best
+
+
+def tightness(oracle: Oracle, packing: Packing) -> float:
+    """How much of its limit a replica is predicted to use, on the mean."""
+    used = 0.0
+    for size in sorted({len(members) for members in packing}):
+        members = [sorted(held) for held in packing if len(held) == size]
+        sets = np.array(members, np.int32)
+        used += float((oracle.p90_ms(sets) / oracle.demand.limit_ms[sets]).sum())
+    return used / max(1, len(oracle.demand))

@@ -15,6 +15,7 @@ from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.patterns import is_pattern, matches
 from brokerwise.runtime.seed import Seed
 from brokerwise.runtime.seeding.colocated import colocated_seed
 from brokerwise.runtime.seeding.placed import placed_seed
@@ -63,7 +64,8 @@ def seed_of_plan(
     """The seed of a fleet that runs a plan of any kind.
 
     `workload` (of an overlay its network) is where the plan says unless given;
-    `steps` are processing steps by topic; those of a topic that was split are for all
+    `steps` are processing steps by topic or pattern (`gps/*`; a name before a pattern,
+    the longer pattern before the shorter); those of a topic that was split are for all
     of its replicas. Everything is recounted first, in memory.
     Raises InputError for what cannot be read or run, DigestMismatchError for a
     workload that is not the plan's, UnsoundPlanError for a plan that was changed
@@ -71,11 +73,12 @@ def seed_of_plan(
     """
     seed = approved_plan(place, workload).seed
     given: dict[str, str] = {}
-    for topic, step in (steps or {}).items():
-        names = [topic] if topic in seed.rates else _replicas_of(topic, seed)
+    asked = steps or {}
+    for topic in sorted(asked, key=lambda name: (not is_pattern(name), len(name))):
+        names = _meant(topic, seed)
         if not names:
             raise InputError(f"step: {place} has no topic {topic!r}")
-        given |= dict.fromkeys(names, step)
+        given |= dict.fromkeys(names, asked[topic])
     return replace(seed, steps={**seed.steps, **given})
 
 
@@ -123,6 +126,15 @@ def _approved_colocation(place: Place, given: Place | None) -> Approved:
     return Approved(
         stored.plan, stored.topics, _signed(seed, place, stored.header.digest)
     )
+
+
+def _meant(topic: str, seed: Seed) -> list[str]:
+    """The topics of a seed that a name or a pattern stands for."""
+    if topic in seed.rates:
+        return [topic]
+    if is_pattern(topic):
+        return [name for name in seed.rates if matches(topic, name)]
+    return _replicas_of(topic, seed)
 
 
 def _replicas_of(topic: str, seed: Seed) -> list[str]:
