@@ -27,6 +27,7 @@ from brokerwise.experiments.colocate_settings import (
     PlanCell,
     SensitivityCell,
     Setting,
+    bundled_latency,
     first_cells,
     plan_cells,
     plans_of,
@@ -37,6 +38,7 @@ from brokerwise.latency.fitting import fit_network, fit_polynomial
 from brokerwise.latency.queueing import Run
 from brokerwise.pipeline.latency_simulate import simulate_directory
 from brokerwise.report.reproduce_colocate import render, summary, text
+from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
 
 SMALL = replace(
@@ -151,6 +153,14 @@ def test_without_measured_data_that_part_is_left_out_and_said(
     for said in (text(result), summary(result)):
         assert "Measured data: none." in said
     assert "Table I on" not in render(result)
+
+
+def test_measured_data_comes_with_the_program() -> None:
+    data = read_latency_data(Place(str(bundled_latency())))
+    assert data.header.source == "measured"
+    assert set(data.header.configurations) == {"1", "2", "3", "4"}
+    assert min(data.header.configurations.values()) >= 60
+    assert data.header.settings["cores"] == 1 and not data.header.settings["censored"]
 
 
 def test_what_was_complete_when_interrupted_is_written_and_kept(

@@ -23,7 +23,7 @@ def colocate(
         Path | None,
         typer.Option(
             help="Table I also on this latency data, as `latency measure` writes it; "
-            "without it on what comes with the program, if anything does."
+            "without it on what comes with the program."
         ),
     ] = None,
     seed: Seed = 0,

@@ -222,7 +222,7 @@ Cell = SensitivityCell | LearnCell | MeasuredCell | PlanCell
 
 
 def bundled_latency() -> Path:
-    """Where measured data is that comes with the program, if it does."""
+    """Where measured data is that comes with the program."""
     return Path(__file__).parent / "data" / "latency"
 
 

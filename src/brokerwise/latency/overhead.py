@@ -29,13 +29,13 @@ class Overhead:
         cores: they take turns, and turns cost.
     """
 
-    receive_ms: float = 0.05
-    deliver_ms: float = 0.05
+    receive_ms: float = 0.07
+    deliver_ms: float = 0.07
     subscriber_ms: float = 0.006
-    worker_ms: float = 0.09
+    worker_ms: float = 0.08
     factor: float = 1.02
-    path_ms: float = 0.5
-    lost: float = 0.005
+    path_ms: float = 0.8
+    lost: float = 0.004
 
     def __post_init__(self) -> None:
         for field in fields(self):
