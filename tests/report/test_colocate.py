@@ -114,6 +114,8 @@ def test_sentences_say_what_holds() -> None:
     assert "no broker has 10 topics" in next(limit(said(full=0)))
     by_count = said(bound=7, bounds={"count": 7})
     assert "k = 10, whatever the latency" in next(limit(by_count))
+    by_replicas = said(bound=7, bounds={"count": 5, "replicas": 7})
+    assert next(limit(by_replicas)).startswith("binding: a topic with 7 replicas;")
     assert outside(said(outside=1)).startswith("1 topic of 50 lies outside")
     assert disagreed(said()).startswith("3 of 200 sets that it calls feasible (1.5 %)")
     assert disagreed(said(agreed=0, contradicted=0)).startswith("0 of 0 sets that")

@@ -162,7 +162,8 @@ def most_publishers(
             raise InputError(
                 f"a topic of {p:g} ms alone on its broker: its p90 is above the "
                 f"target of {target_ms:g} ms at every rate",
-                hint="Choose a higher target, or leave this processing time out.",
+                hint="Choose a higher target, have more configurations, or leave this "
+                "processing time out.",
             )
     return found
 

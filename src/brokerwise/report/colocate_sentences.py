@@ -15,6 +15,7 @@ _SHOWN = 10  # moves
 COMPARED = ("ffd", "hybrid", "lfs")
 BOUNDS = {
     "count": "k topics a broker",
+    "replicas": "replicas of a topic, each on another broker",
     "clique": "topics that cannot share a broker, two by two",
     "matching": "pairs that can share a broker",
     "largest": "the largest set that each topic can be in",
@@ -123,8 +124,11 @@ def limit(result: Result) -> Iterator[str]:
         return
     brokers, full, k = result["brokers"], result["full"], result["k"]
     cores = f"{significant(result['load'])} cores of processing in all"
-    if result["bound"] == brokers == result["bounds"]["count"]:
+    bounds = result["bounds"]
+    if result["bound"] == brokers == bounds["count"]:
         yield f"binding: k = {k}, whatever the latency; {cores}"
+    elif result["bound"] == brokers == bounds.get("replicas"):
+        yield f"binding: a topic with {brokers:,} replicas; {cores}"
     elif not full:
         yield f"binding: latency, no broker has {k} topics; {cores}"
     else:

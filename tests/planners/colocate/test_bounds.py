@@ -39,7 +39,7 @@ def test_bounds_from_counts_and_pairs_hold(
 ) -> None:
     demand = split(problem, data)
     oracle, optimum = Oracle(problem, demand), Literal(problem, demand).fewest()
-    bounds = {"count": counted(oracle), **pairwise(oracle)}
+    bounds = {**counted(oracle), **pairwise(oracle)}
     assert max(bounds.values()) <= optimum
     if problem.k == 2 and len(demand):
         assert bounds["matching"] == optimum

@@ -17,11 +17,12 @@ _MOST_MATCHED = 1_000
 _STARTS = 8  # of the search for a clique
 
 
-def counted(oracle: Oracle) -> int:
+def counted(oracle: Oracle) -> dict[str, int]:
     """At most k replicas share a broker, and no two of one topic."""
-    number = len(oracle.demand)
-    replicas = int(np.bincount(oracle.demand.topic).max(initial=0)) if number else 0
-    return max(-(-number // oracle.k), replicas)
+    found = {"count": -(-len(oracle.demand) // oracle.k)}
+    if oracle.demand.split:
+        found["replicas"] = int(np.bincount(oracle.demand.topic).max())
+    return found
 
 
 def pairwise(oracle: Oracle) -> dict[str, int]:

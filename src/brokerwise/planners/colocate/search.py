@@ -145,7 +145,7 @@ class Run:
         return found
 
     def _quick_bounds(self, found: Outcome) -> None:
-        found.bounds["count"] = counted(self.oracle)
+        found.bounds |= counted(self.oracle)
         if found.open:
             found.bounds |= pairwise(self.oracle)
 
