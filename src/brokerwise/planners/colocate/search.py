@@ -26,6 +26,7 @@ from brokerwise.planners.colocate.spreading import (
 
 _SMALL = 100  # replicas for which lfs is tried as well
 _ROWS_OF_LFS = 200_000
+_LEVELLED = 1_000  # replicas that are spread once more where the number is settled
 _MOST_CLASSES = 200  # for the linear program over real sets
 _ROWS_OF_COLUMNS = 200_000  # for 100 replicas; more of them may have more
 _MORE_ROWS, _MOST_ROWS = 2_000, 3_000_000
@@ -167,7 +168,7 @@ class Run:
 
     def _level(self, found: Outcome) -> None:
         """As many brokers, with more room below the targets if spreading gives it."""
-        if self.options.stop():
+        if len(self.order) > _LEVELLED or self.options.stop():
             return
         level = spread(self.oracle, len(found.packing))
         if level is None:
