@@ -4,7 +4,7 @@ SHELL := bash
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-all test-long lint types format bench dist clean
+.PHONY: help setup demo test test-all test-long lint types format bench docs dist clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -22,10 +22,10 @@ test: $(READY) lint ## all tests but the long ones, under 15 minutes on 2 cores
 	@$(MAKE) --no-print-directory -j 2 types test-all
 
 test-all: $(READY)
-	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -n 3 --dist loadgroup
 
-test-long: $(READY) ## the tests that take minutes each
-	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -m long
+test-long: $(READY) ## the tests that take minutes each, and ten times the examples
+	@THOROUGH=10 PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -m "long or hypothesis"
 
 lint: $(READY) ## style of the code
 	@$(BIN)/ruff check .
@@ -42,9 +42,13 @@ bench: $(READY) ## every performance figure, as a ratio to a baseline
 	@for b in $$(grep -l '^if __name__' benchmarks/*.py); do \
 		$(BIN)/python -m "benchmarks.$$(basename "$$b" .py)"; done
 
+docs: $(READY) ## the documentation as a site, in site/
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/doctrees -c docs . site
+	@cp site/README.html site/index.html
+
 dist: $(READY) ## a wheel in dist/
 	@$(BIN)/python -m build --wheel --outdir dist .
 
 clean: ## what can be made again: caches, compiled kernels, output
-	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf build dist out site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -30,7 +30,7 @@ from benchmarks.reference import colocate_literal
 
 from brokerwise.latency.drawing import draw, draw_loaded, up_to_load
 from brokerwise.latency.models import UnifiedModel
-from brokerwise.latency.overhead import TYPICAL
+from brokerwise.latency.overhead import Overhead
 from brokerwise.latency.queueing import simulate
 from brokerwise.latency.subject import Subject
 from brokerwise.latency.unified import CANDIDATES, fit_unified
@@ -52,6 +52,8 @@ CORES = (1, 4)
 LITERAL = {"ffd": (10, 30, 70, 200), "hybrid": (10, 20, 30), "lfs": (10, 15)}
 GROWTH = (10, 20, 30, 40, 50, 60, 70, 200, 500, 1000, 2000, 5000)
 MOST_FOR_LFS = 70
+OVERHEAD = Overhead(0.05, 0.05, 0.006, 0.09, 1.02, 0.5, 0.005)
+"""Of the simulated brokers: fixed, so that figures of all versions are of one task."""
 AIM = "search: at most 5 s for 70 topics, minutes for 5,000"
 
 
@@ -72,7 +74,7 @@ def model_of(cores: int) -> UnifiedModel:
             seed=SEED,
         )
     rows = simulate(
-        configurations, rate_each=RATE_EACH, cores=cores, overhead=TYPICAL, seed=SEED
+        configurations, rate_each=RATE_EACH, cores=cores, overhead=OVERHEAD, seed=SEED
     )
     subject = Subject.of(rows, float(cores))
     return fit_unified(subject, subject.samples.every, CANDIDATES[0])

@@ -20,7 +20,9 @@ from brokerwise.experiments.skew import Skew, result_of, skew_and_repair
 from brokerwise.pipeline.session import start_session
 from brokerwise.report import skew as skew_report
 from brokerwise.report.page import write_page
+from brokerwise.report.reports import render
 from brokerwise.runtime.fleet.balance_answers import Decision
+from brokerwise.runtime.fleet.files import read_fleet
 
 SMALL = Path(__file__).parent / "small"
 OUT = Path("out")
@@ -62,8 +64,8 @@ def rebalance(number: int) -> None:
         print(plan_text(found, f"brokerwise moves --approve {digest}"), flush=True)
 
     repaired = asyncio.run(skew_and_repair(OUT / "skewed", skew, proposed=show))
-    result = result_of(repaired, skew)
-    write_page(OUT / "rebalance.html", skew_report.render(result))
+    result = result_of(repaired, skew, "make demo")
+    write_page(OUT / "rebalance.html", render(result))
     print(f"approved, and done: {skew_report.answer(result)}", flush=True)
     if not repaired.is_good:
         sys.exit(3)
@@ -120,17 +122,19 @@ def main() -> int:
         "\nLook at: out/report.html (the plan), out/profile.html (the workload),\n"
         "         out/replay.html (the plan, run) and out/rebalance.html (loads over\n"
         "         time); open them in a browser, they need no network\n"
-        "Next:    .venv/bin/brokerwise provision out/workload --capacity "
+        "Next:    .venv/bin/brokerwise view out/plan: the plan as a page\n"
+        "         .venv/bin/brokerwise provision out/workload --capacity "
         f"{CAPACITY} \\\n"
         "             --threshold 10,100,1000 --out out/plans --report out/plans.html"
     )
     if os.environ.get("KEEP"):
         print(
-            "         the fleet is up: .venv/bin/brokerwise status; "
+            f"         the fleet is up: open {read_fleet(OUT / 'fleet').page}\n"
+            "         .venv/bin/brokerwise status shows it here, "
             ".venv/bin/brokerwise down ends it"
         )
     else:
-        print("         make demo KEEP=1 leaves the planned fleet running")
+        print("         make demo KEEP=1 leaves the planned fleet and its page up")
     return 0
 
 

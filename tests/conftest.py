@@ -5,8 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
+from tests.browser.chromium import Opened, chromium, opened_page
 from tests.standalone import Standalone, standalone
+from tests.tiers import examples
 
 from brokerwise.pipeline.session import start_session
 
@@ -17,7 +20,7 @@ settings.register_profile(
     deadline=None,
     print_blob=True,
     derandomize="CI" in os.environ,
-    max_examples=50,
+    max_examples=examples(25),
 )
 settings.load_profile("brokerwise")
 
@@ -58,3 +61,16 @@ def cluster(shared_cluster: Standalone) -> Standalone:
     """A standalone cluster with all its workers; the test may kill some of them."""
     shared_cluster.complete()
     return shared_cluster
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opened]:
+    """An empty page on a wide screen, in light colours."""
+    with opened_page(browser) as opened:
+        yield opened

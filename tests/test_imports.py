@@ -18,14 +18,18 @@ ORDER = (
     "storage",
     "auditing",
     "pipeline",
+    "page",
     "runtime",
     "api",
     "experiments",
     "report",
+    "results",
+    "viewing",
     "cli",
 )
 ALLOWED = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)} | {
     "auditing": {"auditing", "model", "storage"},
+    "page": {"page"},
     "report": {"report", "model"},
 }
 for caller in ("api", "experiments"):
@@ -229,6 +233,7 @@ BAD = {
         "from brokerwise.kernels.a import b",
     ),
     "audit importing a planner": ("auditing.check", "import brokerwise.planners.fill"),
+    "the page importing the model": ("page.assets", "import brokerwise.model.plan"),
     "report importing storage": ("report.page", "import brokerwise.storage.plan"),
     "pipeline calling report": ("pipeline.profile", "import brokerwise.report.page"),
     "runtime importing the api": ("runtime.up", "from brokerwise.api import fill"),
@@ -289,6 +294,7 @@ GOOD = {
         "__init__",
         '"""Docs."""\nfrom brokerwise.api import fill\n__all__ = ["fill"]',
     ),
+    "the page in the runtime": ("runtime.api", "import brokerwise.page.assets"),
     "pyspark in the pipeline": ("pipeline.session", "from pyspark.sql import Row"),
     "pyspark in the data cluster": ("runtime.data_cluster", "import pyspark"),
     "asyncio in the runtime": ("runtime.broker", "import asyncio"),

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from brokerwise.page.assets import ASSETS
+
 ROOT = Path(__file__).parent.parent
+LIST_THE_PAGE = "from brokerwise.page.assets import *; print(*sorted(ASSETS))"
 
 
 @pytest.mark.long
@@ -36,3 +39,6 @@ def test_the_wheel_alone_gives_a_working_command(tmp_path: Path) -> None:
     report = ["--report", "report.html"]
     assert "Report: report.html" in brokerwise("profile", "w", *report)
     assert "plotly" in (tmp_path / "report.html").read_text()
+    listed = [str(binaries / "python"), "-c", LIST_THE_PAGE]
+    there = subprocess.run(listed, check=True, capture_output=True, text=True)
+    assert there.stdout.split() == sorted(ASSETS)

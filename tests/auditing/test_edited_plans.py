@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.auditing.edits import CASES, Case
 from tests.auditing.forge import Forgery, forged
+from tests.tiers import some
 
 from brokerwise.auditing import memory
 from brokerwise.auditing.findings import Audit
@@ -52,7 +53,7 @@ def test_an_edit_without_mended_digests_is_named_beside_the_digests(
     assert said(audit)[len(digests) :] == list(case.said)
 
 
-@pytest.mark.parametrize("case", COUNTED.values(), ids=list(COUNTED))
+@pytest.mark.parametrize("case", some(COUNTED))
 def test_spark_finds_and_names_the_same(
     case: Case, plan_folder: Path, spark: SparkSession
 ) -> None:

@@ -17,6 +17,7 @@ from tests.auditing.edits import CASES, Case
 from tests.auditing.forge import Edit, Forgery, forged
 from tests.auditing.naive import filled, provisioned, saved
 from tests.auditing.test_random_edits import edited
+from tests.tiers import examples
 
 from brokerwise.auditing import memory
 from brokerwise.auditing.case import open_case
@@ -368,7 +369,7 @@ def test_a_workload_header_that_lies_is_not_clean(
     assert quick(plan_folder) is None
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(data=st.data())
 def test_clean_is_what_the_full_audit_finds_right(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

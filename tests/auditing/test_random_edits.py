@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from tests.auditing.forge import Forgery
 from tests.auditing.naive import filled, provisioned, saved
 from tests.auditing.oracle import expected_totals
+from tests.tiers import examples
 
 from brokerwise.auditing import memory
 from brokerwise.auditing.findings import Audit
@@ -209,7 +210,7 @@ def totals(audit: Audit) -> dict[str, int]:
     return {v.check: v.total for v in audit.violations}
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(data=st.data())
 def test_every_check_counts_what_a_count_by_hand_does(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -218,7 +219,7 @@ def test_every_check_counts_what_a_count_by_hand_does(data: st.DataObject) -> No
         assert totals(audit) == expected_totals(forgery, workload)
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(4), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_spark_and_memory_agree(spark: SparkSession, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -97,7 +97,7 @@ def test_up_says_where_data_is_and_what_it_found_there(
     up = FleetUp(file, DEFAULT_STATE, {"b0": 8}, 1.0, data)
     lines = up.text(detached=True).splitlines()
     spark = "" if isinstance(data, str) else "; Spark is up (local[2])"
-    assert lines[2:4] == [
+    assert lines[3:5] == [
         f"  data        http://127.0.0.1:2   (its API: /docs){spark}",
         f"              kept in out/fleet/data: {found}",
     ]
@@ -215,10 +215,11 @@ def test_a_type_that_there_is_none_of_is_told_which_there_are() -> None:
 
 def test_a_dataset_is_shown_with_what_was_kept_aside() -> None:
     aside = KeptAside("b", 17, '{"x": "' + "y" * 200 + "\x1b", "x: why", AT)
-    text = dataset_text.show_text(replace(REPORTS, last_rejected=(aside,)))
+    fed = replace(REPORTS, last_fed=AT, last_rejected=(aside,))
+    text = dataset_text.show_text(fed)
     assert text.splitlines() == [
-        "reports (append): 9,000 records in 12 segments, 1.2 MB; 10,000 fed, 1 kept "
-        "aside.",
+        "reports (append): 9,000 records in 12 segments, 1.2 MB; 10,000 fed (last "
+        "2026-01-02 03:04:05), 1 kept aside.",
         "  column  type",
         "  id      string",
         "  x       double",

@@ -83,12 +83,21 @@ def test_ready_says_where_and_what_to_try() -> None:
     up = FleetUp(FLEET, Path("out/fleet"), {"b0": 8, "b1": 9}, 1.234)
     assert up.text(detached=False).splitlines() == [
         "ready in 1.2 s: 2 brokers up (b0, b1)",
+        "  page        http://127.0.0.1:1/#token=op",
         "  coordinator http://127.0.0.1:1   (its API: /docs)",
         "  state       out/fleet/fleet.json, with tokens: keep it to yourself",
         "Try: brokerwise subscribe news",
         "     brokerwise publish news '\"hello\"'",
         "End: Ctrl-C, or brokerwise down",
     ]
+
+
+def test_the_page_is_where_the_coordinator_is_and_is_in_the_json() -> None:
+    secure = replace(FLEET, coordinator="https://10.0.0.5:7000")
+    shown = FleetUp(secure, Path("out/fleet"), {"b0": 8}, 1.0)
+    page = "https://10.0.0.5:7000/#token=op"
+    assert shown.as_json()["page"] == page
+    assert f"  page        {page}\n" in shown.text(detached=True)
 
 
 def test_a_planned_fleet_is_replayed_next_and_its_state_is_named() -> None:

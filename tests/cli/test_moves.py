@@ -8,6 +8,7 @@ import pytest
 from tests.cli.crowd import crowd
 from tests.cli.test_fleet import answer, detached, states
 from tests.processes import wait_until
+from tests.report.reading import Reader
 
 from brokerwise.cli.main import run
 
@@ -45,12 +46,24 @@ def _balance(capsys: Captured) -> None:
     assert shown.splitlines()[-1].startswith("approve with: brokerwise moves --approve")
     digest = shown.split()[-1]
     assert len(digest) == 12
-    done = text(f"moves --approve {digest}", capsys)
+    done = text(f"moves --approve {digest} --report done.html", capsys)
     assert done.startswith("3 moves: 3 done, in ")
+    assert done.splitlines()[-1] == "Report: done.html"
+    assert "3 moves: 3 done; they were to bring max load from" in _report("done.html")
+    text("moves --report now.html", capsys)
+    assert "; 3 moves made so far." in _report("now.html")
     assert sessions(capsys) == {"b0": 3, "b1": 3}
     assert "nothing was done again" in text(f"moves --approve {digest}", capsys)
     assert "Nothing to improve" in text("moves --dry-run --alpha 0.5", capsys)
     assert "no proposal abcdef" in text("moves --approve abcdef", capsys, 2)
+
+
+def _report(path: str) -> str:
+    """What a report says, once it has been written again from itself."""
+    page = Path(path).read_bytes()
+    assert run(["report", path]) == 0
+    assert Path(path).read_bytes() == page
+    return Reader(page.decode()).text
 
 
 def _grow(capsys: Captured) -> None:

@@ -53,8 +53,8 @@ def test_a_dry_run_shows_loads_moves_the_bound_and_how_to_approve() -> None:
         ["b3", "412", "MB/s", "301", "MB/s", "-37"],
     ]
     assert lines[3:] == [
-        "max load 412 -> 301 MB/s (best possible 298), cov 0.31 -> 0.02, 37 moves, "
-        "1.1 MB of state",
+        "max load 412 -> 301 MB/s (best possible 298), total 700 -> 601, "
+        "cov 0.31 -> 0.02, 37 moves, 1.1 MB of state",
         "why: cov 0.31 is above 0.10",
         "approve with: brokerwise moves --approve 9f31c2a07be4",
     ]
@@ -135,6 +135,8 @@ def test_loads_are_in_the_unit_of_the_largest(most: float, text: str) -> None:
     [
         ("--dry-run --automatic", "--dry-run and --automatic: only one"),
         ("--approve xyz", "expected a digest"),
+        ("--approve=", "found '', expected a digest"),
+        ("--automatic --approve=", "only one of them"),
         ("--approve 12345", "at least its first 6"),
         ("--max-moves 3", "without --dry-run or --automatic"),
         ("--dry-run --every 3s", "without --automatic"),
@@ -142,6 +144,8 @@ def test_loads_are_in_the_unit_of_the_largest(most: float, text: str) -> None:
         ("--dry-run --beta fast", "--beta: found 'fast'"),
         ("--dry-run --hot-only 20", "--hot-only: found '20'"),
         ("--dry-run --max-state -1", "--max-state: found '-1'"),
+        ("--list 5 --report r.html", "--report and --list: only one"),
+        ("--report .", "--report .: it is a directory"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_before_anything_is_asked(

@@ -18,7 +18,7 @@ from brokerwise.cli.replay_text import replay_result, replay_text
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.workload import Workload
-from brokerwise.report.replay import render
+from brokerwise.report.reports import render
 from brokerwise.runtime.fleet.files import FleetFile, write_fleet
 from brokerwise.runtime.fleet.processes import ProcessName
 from brokerwise.runtime.replay.arrivals import Findings
@@ -289,6 +289,7 @@ def test_a_different_outcome_ends_with_1(
 def test_a_report_of_what_is_different_names_it(period: Period) -> None:
     result = replay_result(period, spoiled(period))
     result["seconds"] = {"replay": 0.5, "total": 1.0}
+    result |= {"version": "0.1.0", "command": "brokerwise replay"}
     page = render(result)
     assert "No: 1 count of what 1 broker carried" in page
     assert "Counts that are not as planned" in page

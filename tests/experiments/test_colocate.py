@@ -37,7 +37,8 @@ from brokerwise.latency.design import Design
 from brokerwise.latency.fitting import fit_network, fit_polynomial
 from brokerwise.latency.queueing import Run
 from brokerwise.pipeline.latency_simulate import simulate_directory
-from brokerwise.report.reproduce_colocate import render, summary, text
+from brokerwise.report.reports import render
+from brokerwise.report.reproduce_colocate import summary, text
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
 

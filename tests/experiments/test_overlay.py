@@ -37,6 +37,7 @@ def by_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlay, "PART_SAMPLES", 2)
 
 
+@pytest.mark.long
 def test_samples_come_out_of_processes_as_they_do_out_of_one(tmp_path: Path) -> None:
     moments = list[Moment]()
     found = reproduce(experiment(), tmp_path / "out", watch=moments.append)
@@ -60,6 +61,7 @@ def test_samples_come_out_of_processes_as_they_do_out_of_one(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("alone", "by_two")
+@pytest.mark.long
 def test_a_second_run_computes_nothing_and_says_the_same(tmp_path: Path) -> None:
     first = run(tmp_path)
     assert (first["parts_computed"], first["parts_kept"]) == (6, 0)
@@ -81,6 +83,7 @@ def test_more_samples_take_up_those_that_are_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+@pytest.mark.long
 @pytest.mark.parametrize(
     "other",
     [

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from brokerwise.experiments.skew import Repaired, Skew, result_of, skew_and_repair
-from brokerwise.report.skew import render
+from brokerwise.report.reports import render
 from brokerwise.runtime.fleet.balance_answers import Decision, Proposal
 
 SMALL = Skew(
@@ -32,7 +32,7 @@ def test_what_is_approved_makes_loads_even_and_loses_nothing(tmp_path: Path) -> 
     assert approved.proposal.cov > 0.4
     assert repaired.samples[-1].cov < 0.3
     assert repaired.delivered > repaired.published  # several want each topic
-    result = result_of(repaired, SMALL)
+    result = result_of(repaired, SMALL, "make demo")
     assert f"{result['moves']:,} moves, lost 0, twice 0" in render(result)
 
 

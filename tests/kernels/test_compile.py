@@ -1,6 +1,10 @@
 """Compiled kernels are kept, and never used for sources that have changed."""
 
+import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import numba
@@ -23,3 +27,57 @@ def test_kernels_are_kept_there_and_nothing_else_is() -> None:
     assert str(cache_directory()) in kept
     config: Any = numba.config
     assert not config.CACHE_DIR
+
+
+COMPILE = """
+import sys, time
+from pathlib import Path
+import numpy as np
+import numba.core.compiler as compiler
+from brokerwise.kernels import compile
+compile.cache_directory = lambda: Path(sys.argv[1])
+
+compiled = []
+original = compiler.compile_extra
+def counted(*arguments, **options):
+    compiled.append(arguments)
+    return original(*arguments, **options)
+compiler.compile_extra = counted
+
+@compile.leaf
+def twice(x): return 2 * x
+
+@compile.kernel
+def total(values):
+    result = 0
+    for value in values:
+        result += twice(value)
+    return result
+
+print("ready", flush=True)
+sys.stdin.readline()
+assert total(np.arange(10)) == 90
+print(len(compiled))
+"""
+
+
+def test_processes_do_not_compile_the_same_at_the_same_time(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(COMPILE)
+    command = [sys.executable, str(script), str(tmp_path / "kept")]
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True)
+            )
+            for _ in range(3)
+        ]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        said = [process.communicate()[0] for process in processes]
+    assert sorted(map(int, said)) == [0, 0, 2]

@@ -66,6 +66,7 @@ def local_digest(spark: SparkSession, trace: Path, out: Path) -> str:
     return run(spark, options, out).header.digest
 
 
+@pytest.mark.long
 def test_a_run_killed_half_way_leaves_the_old_workload_intact(
     spark: SparkSession, trace: Path, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from tests.tiers import some
 
 from brokerwise.auditing.memory import audit_directory
 from brokerwise.model.errors import InputError
@@ -80,7 +81,7 @@ def plan_both(
     return made[0], made[1]
 
 
-@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("selection", some({name: name for name in SELECTIONS}, 2))
 def test_both_engines_write_the_same_plan(
     spark: SparkSession, directory: Place, tmp_path: Path, selection: str
 ) -> None:

@@ -48,6 +48,7 @@ def digest_of(process: Process) -> str:
     return digest
 
 
+@pytest.mark.long
 def test_a_cluster_gives_the_plan_of_one_process(
     cluster: Standalone, workload: Path, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from tests.tiers import some
 
 from brokerwise.auditing.memory import audit_directory, violations
 from brokerwise.model.errors import InputError
@@ -411,7 +412,7 @@ def later(workload: Workload, seed: int) -> Workload:
     )
 
 
-@pytest.mark.parametrize("own_thresholds", [False, True], ids=["common", "own"])
+@pytest.mark.parametrize("own_thresholds", some({"own": True, "common": False}, 2))
 def test_both_engines_go_on_with_the_same_plan(
     spark: SparkSession,
     tmp_path: Path,

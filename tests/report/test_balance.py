@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from tests.report.reading import Reader
 
-from brokerwise.report.balance import render
 from brokerwise.report.balance_plots import loads_plot
 from brokerwise.report.balance_sentences import (
     answer,
@@ -16,11 +15,13 @@ from brokerwise.report.balance_sentences import (
     numbers,
     time_of,
 )
+from brokerwise.report.reports import render
 
 
 def result_of(**changed: Any) -> dict[str, Any]:
     """Two brokers, of which one begins with all three users."""
     result: dict[str, Any] = {
+        "kind": "simulate balance",
         "status": "done",
         "policy": "ldm",
         "placement": "nearest",

@@ -1,21 +1,17 @@
 """A report in a real browser, where there is one."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
+from tests.browser.chromium import needs_chromium
 from tests.report import test_provision as provision
 from tests.report.test_profile import result_of
 
 from brokerwise.report.page import write_page
-from brokerwise.report.profile import render
-from brokerwise.report.provision import render as render_provision
+from brokerwise.report.reports import render
 
-CHROMIUM = shutil.which("chromium")
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = needs_chromium
 
 LIGHT_TEXT = "rgb(26, 33, 41)"
 DARK_TEXT = "rgb(232, 236, 240)"
@@ -24,16 +20,6 @@ TICKS_ARE = """(colour) => {
   const ticks = [...document.querySelectorAll('.xtick text')];
   return ticks.length > 10 && ticks.every((t) => getComputedStyle(t).fill === colour);
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +80,7 @@ def test_the_keyboard_reaches_every_table(browser: Browser, report: Path) -> Non
 def test_bars_and_paths_are_drawn(browser: Browser, tmp_path: Path) -> None:
     plans = [provision.result_of(threshold) for threshold in (14, 20, 200)]
     path = tmp_path / "report.html"
-    write_page(path, render_provision(provision.several(*plans)))
+    write_page(path, render(provision.several(*plans)))
     page = browser.new_page(viewport={"width": 320, "height": 800})
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))

@@ -13,7 +13,6 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
-from brokerwise.report.fill import render
 from brokerwise.report.fill_details import fill_details
 from brokerwise.report.fill_sentences import (
     answer,
@@ -25,6 +24,7 @@ from brokerwise.report.fill_sentences import (
     share_text,
     split,
 )
+from brokerwise.report.reports import render
 
 RATES, FOLLOWERS = np.array([10, 4, 4, 0]), np.array([3, 2, 1, 1])
 VALUES, LOADS, BY_RATE, BY_FOLLOWERS = range(4)
@@ -49,6 +49,7 @@ def plan_of() -> Plan:
 def result_of(**changed: Any) -> dict[str, Any]:
     """What the command prints of that plan, and the details of a report."""
     result = {
+        "kind": "fill",
         "status": "feasible",
         "objective": 28.0,
         "bound": 32.0,

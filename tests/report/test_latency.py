@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from tests.report.reading import Reader
 
-from brokerwise.report.latency import render, render_training
 from brokerwise.report.latency_plots import plots, short_name
 from brokerwise.report.latency_sentences import (
     evaluation_answer,
@@ -18,6 +17,7 @@ from brokerwise.report.latency_sentences import (
     verdict_lines,
     verdict_table,
 )
+from brokerwise.report.reports import render
 
 SOURCE = {
     "path": "<b>d</b>",
@@ -56,6 +56,7 @@ def result_of(**changed: Any) -> dict[str, Any]:
     ]
     observed = [10.0, 100.0, 1000.0]
     result = {
+        "kind": "latency evaluate",
         "splits": 20,
         "test_share": 0.2,
         "seed": 3,
@@ -104,7 +105,8 @@ def training_of(**changed: Any) -> dict[str, Any]:
     shared = ("seed", "target_ms", "margin", "sources", "remarks", "version", "seconds")
     return {
         **{name: base[name] for name in (*shared, "late", "larger")},
-        "kind": "unified",
+        "kind": "latency train",
+        "model_kind": "unified",
         "most_topics": 2,
         "by_topics": {"1": {**each, "test": 0.981}, "2": {**each, "test": 0.9639}},
         "candidates": [
@@ -288,7 +290,7 @@ def test_tables_are_called_by_their_file() -> None:
 
 
 def test_the_report_of_a_training_says_what_was_tried() -> None:
-    page = Reader(render_training(training_of()))
+    page = Reader(render(training_of()))
     assert training_answer(training_of()) == (
         "Unified model for up to 2 topics on a broker: R^2 of p90 0.963 to 0.981 on "
         "configurations that were held back."
@@ -308,8 +310,8 @@ def test_the_report_of_a_training_says_what_was_tried() -> None:
 
 @pytest.mark.parametrize("kind", ["paper", "unified"])
 def test_a_training_without_a_target_counts_no_verdicts(kind: str) -> None:
-    result = training_of(target_ms=None, kind=kind, candidates=[])
+    result = training_of(target_ms=None, model_kind=kind, candidates=[])
     assert len(training_table(result).columns) == 5
-    page = Reader(render_training(result))
+    page = Reader(render(result))
     assert "False negatives" not in page.text
     assert ("A message takes" in page.text) == (kind == "unified")

@@ -17,7 +17,7 @@ from brokerwise.model.overlay import OverlayPlan, Trees
 from brokerwise.model.plan import Status
 from brokerwise.model.subchannels import Subchannels
 from brokerwise.report import overlay_details as shown
-from brokerwise.report.overlay import render
+from brokerwise.report.numbers import percent_up
 from brokerwise.report.overlay_details import overlay_details, traffic
 from brokerwise.report.overlay_layout import beside, colours, layout, scaled
 from brokerwise.report.overlay_sentences import (
@@ -27,9 +27,9 @@ from brokerwise.report.overlay_sentences import (
     effort,
     limit,
     others,
-    percent_up,
     short,
 )
+from brokerwise.report.reports import render
 
 MAP, COSTS, LOADS, LINKS = range(4)
 PLACES = np.array([[0.0, 0.0], [30.0, 0.0], [30.0, 40.0]])

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
-from tests.report.test_browser import CHROMIUM
+from playwright.sync_api import Page
+from tests.browser.chromium import chromium, needs_chromium
 from tests.report.test_overlay import result_of
 
-from brokerwise.report.overlay import render
 from brokerwise.report.page import write_page
+from brokerwise.report.reports import render
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = needs_chromium
 
 MARKS = "document.querySelectorAll('#plot-0 .points path').length"
 SCALES = """() => {
@@ -23,14 +23,10 @@ SCALES = """() => {
 def test_a_map_keeps_its_proportions_and_fits(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write_page(path, render(result_of()))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"]
-        )
+    with chromium() as browser:
         for width in (320, 1280):
             page = browser.new_page(viewport={"width": width, "height": 800})
             _check(page, path, width)
-        browser.close()
 
 
 def _check(page: Page, path: Path, width: int) -> None:

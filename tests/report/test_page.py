@@ -83,9 +83,12 @@ def test_without_anything_to_draw_the_library_stays_out() -> None:
     assert len(html) < 50_000
 
 
+OLD = '<!doctype html><p class="product">Brokerwise</p>old'
+
+
 def test_a_report_replaces_an_older_one_and_leaves_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "report.html"
-    write_page(path, "<!doctype html>old")
+    write_page(path, OLD)
     write_page(path, "new: \N{SNOWMAN} \udcff")
     assert path.read_text(encoding="utf-8") == "new: \N{SNOWMAN} \\udcff"
     assert list(path.parent.iterdir()) == [path]
@@ -98,7 +101,7 @@ def test_a_report_that_fails_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "report.html"
-    write_page(path, "<!doctype html>old")
+    write_page(path, OLD)
 
     def full_disk(*_: object) -> None:
         raise OSError("no space left on device")
@@ -106,7 +109,7 @@ def test_a_report_that_fails_leaves_the_old_one(
     monkeypatch.setattr(os, "replace", full_disk)
     with pytest.raises(OSError, match="no space"):
         write_page(path, "new")
-    assert path.read_text() == "<!doctype html>old"
+    assert path.read_text() == OLD
     assert list(tmp_path.iterdir()) == [path]
 
 

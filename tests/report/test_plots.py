@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brokerwise.report.plot_tables import table_of
 from brokerwise.report.plots import Axis, Plot, Series, log_ticks
 
 
@@ -92,3 +93,28 @@ def test_an_axis_may_have_names_in_place_of_numbers() -> None:
     assert spec["stacked"]
     series = spec["series"][0]
     assert (series["style"], series["colour"], series["dashed"]) == ("bar", 3, True)
+
+
+def test_a_plot_without_a_table_gets_one_of_its_points() -> None:
+    first = Series("a", [0, 1.5, 3], [5, 0.25, 1234], ["", "", ""])
+    second = Series("b", [3, 4], [1, 2], ["", ""])
+    table = table_of(plot(first, second, log=False))
+    assert (table.caption, table.columns) == ("title", ("x", "a", "b"))
+    assert table.rows == [
+        *[("0", "5", ""), ("1.5", "0.25", ""), ("3", "1,234", "1"), ("4", "", "2")]
+    ]
+
+
+def test_of_many_points_a_table_has_some_and_the_last() -> None:
+    many = Series("a", range(1000), range(1000), [""] * 1000)
+    table = table_of(plot(many, log=False))
+    assert len(table.rows) <= 62
+    assert (table.rows[0][0], table.rows[-1][0]) == ("0", "999")
+    assert table.caption.endswith("of 1,000 points")
+
+
+def test_places_with_names_are_called_by_them() -> None:
+    bars = Series("a", [0, 1], [3, 4], ["", ""], "bar")
+    line = Series("limit", [-0.5, 1.5], [9, 9], ["", ""], "line")
+    named = Plot("t", "c", Axis("", False, ["x", "y"]), Axis("", False), [bars, line])
+    assert table_of(named).rows == [("x", "3", ""), ("y", "4", "")]

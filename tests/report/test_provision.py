@@ -11,7 +11,6 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
-from brokerwise.report.provision import render
 from brokerwise.report.provision_sentences import (
     answer,
     answer_of_several,
@@ -19,6 +18,7 @@ from brokerwise.report.provision_sentences import (
     prices,
     served,
 )
+from brokerwise.report.reports import render
 from brokerwise.report.spending import spending
 
 # An hour of such a period costs what it says, and a message is a gigabyte.
@@ -58,6 +58,7 @@ def result_of(threshold: int = 14, **changed: Any) -> dict[str, Any]:
     """What the command prints of that plan, and the details of a report."""
     step = {"selection": "greedy", "packing": "first-fit", "brokers": 3, "load": 70}
     result = {
+        "kind": "provision",
         "status": "feasible",
         "objective": 100.0,
         "bound": 90.0,
@@ -132,7 +133,9 @@ def _type(
 
 
 def several(*results: dict[str, Any]) -> dict[str, Any]:
-    return {**_RUN, "plans": list(results), "seconds": {"session": 0.0, "total": 4.0}}
+    seconds = {"session": 0.0, "total": 4.0}
+    plans = list(results)
+    return {"kind": "provision", **_RUN, "plans": plans, "seconds": seconds}
 
 
 def test_money_is_told_by_type_by_traffic_and_by_topic() -> None:
@@ -183,7 +186,7 @@ def test_the_report_holds_the_numbers() -> None:
     text = Reader(render(result_of())).text
     for said in (
         "2 brokers (1 small, 1 <b>big</b>) carry 4 pairs for $100.00 a period of "
-        "1 hour ($73,000 a month), within 10 % of the best possible.",
+        "1 hour ($73,000 a month), within 11.2 % of the best possible.",
         "Cost of a period $100.00 $73,000 a month",
         "Brokers 2 $8.00; the load needs at least 2",
         "Bandwidth $92.00 24 in, 34 out",

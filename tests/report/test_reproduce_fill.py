@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.report.reading import Reader
 
-from brokerwise.report.reproduce_fill import render, summary, text
+from brokerwise.report.reports import render
+from brokerwise.report.reproduce_fill import summary, text
 from brokerwise.report.reproduce_fill_figures import figure_tables, plots
 from brokerwise.report.reproduce_fill_sentences import answer, claims_table
 from brokerwise.report.reproduce_fill_tables import (
@@ -68,6 +69,7 @@ def quoted() -> dict[str, Any]:
 
 def result(*cells: dict[str, Any], **fields: Any) -> dict[str, Any]:
     common = {
+        "kind": "reproduce fill",
         "status": "ok",
         "problems": [problem for c in cells for problem in c["problems"]],
         "cells": list(cells),

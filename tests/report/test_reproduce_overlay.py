@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.report.reading import Reader
 
-from brokerwise.report.reproduce_overlay import render, summary, text
+from brokerwise.report.reports import render
+from brokerwise.report.reproduce_overlay import summary, text
 from brokerwise.report.reproduce_overlay_figures import plots
 from brokerwise.report.reproduce_overlay_sentences import (
     aims,
@@ -91,6 +92,7 @@ def core(**fields: Any) -> dict[str, Any]:
 def result(*cells: dict[str, Any], **fields: Any) -> dict[str, Any]:
     known = {c["regime"] for c in cells}
     common = {
+        "kind": "reproduce overlay",
         "status": "ok",
         "problems": [],
         "regimes": [r for r in (PLANE, CORE, CLOUD) if r["key"] in known],

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from brokerwise.report.targets import answer, render
+from brokerwise.report.reports import render
+from brokerwise.report.targets import answer
 
 
 def result(*p90s: float, **more: Any) -> dict[str, Any]:
@@ -24,8 +25,11 @@ def result(*p90s: float, **more: Any) -> dict[str, Any]:
     ]
     return {
         "plan": "out/colocate",
-        "kind": "colocate",
+        "kind": "replay colocate",
+        "plan_kind": "colocate",
         "digest": "abc",
+        "version": "0.1.0",
+        "command": "brokerwise replay",
         "brokers": 2,
         "messages": 100 * len(p90s),
         "topics": topics,

@@ -1,18 +1,15 @@
 """A real browser subscribes with nothing but the lines of docs/protocol.md."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
+from tests.browser.chromium import needs_chromium
 from tests.processes import wait_until
 from tests.runtime.live import LiveFleet
 from tests.runtime.protocol_page import blocks
 
-CHROMIUM = shutil.which("chromium")
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = needs_chromium
 
 PAGE = """<!doctype html>
 <meta charset="utf-8">
@@ -29,16 +26,6 @@ function start(url, user, token, topics) {
 }
 </script>
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Force, Json, Report, Seed
 from brokerwise.cli.places import refuse_wrong_places
 from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import keep_with_plan
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.colocate import Colocated, Request
+    from brokerwise.pipeline.colocate import Request
     from brokerwise.planners.colocate.options import Options
 
 EXIT_NO = 1
@@ -130,8 +131,9 @@ class _Job:
         """Make the plan, and the report of it; what --json prints."""
         from importlib.metadata import version
 
-        from brokerwise.cli.colocate_result import colocate_result
         from brokerwise.pipeline.colocate import colocate_directory
+        from brokerwise.report.colocate_details import colocate_details
+        from brokerwise.results.colocate import colocate_result
         from brokerwise.storage.place import Place
 
         source, model, out = Place(self.topics), Place(self.model), Place(self.out)
@@ -152,15 +154,7 @@ class _Job:
             "command": command,
             "seconds": {**self.progress.seconds, "total": self.progress.total},
         }
-        if self.report is not None and found.header is not None:
-            _write_report(self.report, result, found)
+        if found.header is not None:
+            result["details"] = colocate_details(found.plan, found.topics)
+            keep_with_plan(out, result, self.report)
         return result
-
-
-def _write_report(path: Path, result: dict[str, Any], found: "Colocated") -> None:
-    from brokerwise.report.colocate import render
-    from brokerwise.report.colocate_details import colocate_details
-    from brokerwise.report.page import write_page
-
-    details = colocate_details(found.plan, found.topics)
-    write_page(path, render({**result, "details": details}))

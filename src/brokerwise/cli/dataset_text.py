@@ -49,7 +49,7 @@ def show_text(dataset: "DatasetStatus") -> str:
     segments = many(dataset.segments, "segment")
     first = (
         f"{dataset.name} ({dataset.kind}{key}): {many(dataset.rows, 'record')} in "
-        f"{segments}, {size(dataset.bytes)}; {dataset.fed:,} fed, "
+        f"{segments}, {size(dataset.bytes)}; {dataset.fed:,} fed{_last(dataset)}, "
         f"{dataset.rejected:,} kept aside."
     )
     rows = [("column", "type"), *((c.name, c.type) for c in dataset.columns)]
@@ -60,13 +60,20 @@ def dropped_text(dataset: "DatasetStatus") -> str:
     return f"Dataset {dataset.name} is gone, with {many(dataset.rows, 'record')}."
 
 
+def _last(dataset: "DatasetStatus") -> str:
+    return "" if dataset.last_fed is None else f" (last {_when(dataset.last_fed)})"
+
+
 def _aside(records: Sequence["KeptAside"]) -> Iterable[str]:
     if records:
         yield "Kept aside, the newest first:"
     for one in records:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.at))
-        yield f"  {when}  {one.reason}"
+        yield f"  {_when(one.at)}  {one.reason}"
         yield f"    {_cut(one.text)}"
+
+
+def _when(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def _cut(text: str) -> str:

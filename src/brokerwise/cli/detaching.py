@@ -24,7 +24,7 @@ def start_detached(request: UpRequest, began: float) -> FleetUp:
     If it does not come up, what it said goes to stderr, and its exit code is ours.
     """
     fleet = find_fleet(request.state)
-    if fleet is not None and fleet.running:
+    if fleet is not None and fleet.running and not fleet.is_elsewhere:
         raise FleetRunsError(request.state, fleet.pid)
     log = log_path(request.state, "up")
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -12,9 +12,9 @@ from brokerwise.cli.fill_text import fill_text
 from brokerwise.cli.options import Force, Json, Report, Seed
 from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import keep_with_plan
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.fill import Filled
     from brokerwise.planners.fill.options import Options
 
 
@@ -102,8 +102,8 @@ class _Job:
         """Make the plan, and the report of it; what --json prints."""
         from importlib.metadata import version
 
-        from brokerwise.cli.fill_result import fill_result
         from brokerwise.pipeline.fill import fill_directory
+        from brokerwise.results.fill import details, fill_result
         from brokerwise.storage.place import Place
         from brokerwise.storage.workload import read_header
 
@@ -123,21 +123,12 @@ class _Job:
         seconds = {**progress.seconds, "total": progress.total}
         result = {
             **fill_result(filled, fleet, out, self.options.stop),
+            "details": details(filled),
             "workload": str(place),
             "workload_digest": header.digest,
             "version": version("brokerwise"),
             "command": command,
             "seconds": seconds,
         }
-        self._write_report(result, filled)
+        keep_with_plan(out, result, request.report)
         return result
-
-    def _write_report(self, result: dict[str, Any], filled: "Filled") -> None:
-        if self.request.report is None:
-            return
-        from brokerwise.cli.fill_result import details
-        from brokerwise.report.fill import render
-        from brokerwise.report.page import write_page
-
-        whole = {**result, "details": details(filled)}
-        write_page(self.request.report, render(whole))

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -12,11 +13,13 @@ from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
 from brokerwise.cli.options import Json
 from brokerwise.cli.printable import printable
 from brokerwise.cli.signals import Told, first_of, told_to_end
-from brokerwise.model.errors import BrokerwiseError
+from brokerwise.cli.tls_options import Authority, Certificate, PrivateKey, tls_of
+from brokerwise.model.errors import BrokerwiseError, InputError
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
     from brokerwise.runtime.fleet.joining import JoinedBroker
+    from brokerwise.runtime.fleet.settings import Tls
 
 
 def join(
@@ -27,22 +30,38 @@ def join(
     host: Annotated[
         str, typer.Option(help="Where it listens; where the fleet does.")
     ] = "",
+    certificate: Certificate = None,
+    private_key: PrivateKey = None,
+    authority: Authority = None,
     json: Json = False,
 ) -> None:
     """Add a broker to a fleet, until Ctrl-C, which moves its sessions away first.
 
-    A second Ctrl-C ends it at once.
+    A second Ctrl-C ends it at once. On another machine than the fleet's, --state has a
+    copy of the fleet's fleet.json, and --host is an address of this machine; if the
+    fleet speaks TLS, the certificate is one for that address.
 
     \b
-    Example:
+    Examples:
       brokerwise join
+      brokerwise join --state fleet --host 10.0.0.6
     """
     from brokerwise.runtime.fleet.files import read_fleet
 
-    stay = _Stay(read_fleet(state), state, name, host, json)
+    fleet = read_fleet(state)
+    if certificate or private_key or authority:
+        fleet = _with_tls(fleet, tls_of(certificate, private_key, authority))
+    stay = _Stay(fleet, state, name, host, json)
     if asyncio.run(stay.until_told()) == signal.SIGINT:
         raise KeyboardInterrupt
     progress("stopped; nothing is left running")
+
+
+def _with_tls(fleet: "FleetFile", tls: "Tls") -> "FleetFile":
+    """The same fleet, as whoever has these files speaks to it."""
+    if not fleet.certificate:
+        raise InputError("--certificate: the fleet does not speak TLS")
+    return replace(fleet, **asdict(tls))
 
 
 class _Stay:

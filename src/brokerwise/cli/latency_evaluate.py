@@ -9,6 +9,7 @@ from brokerwise.cli.latency_models_text import evaluate_text
 from brokerwise.cli.latency_train import K, Margin, TargetMs
 from brokerwise.cli.options import Json, Report, Seed
 from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import write_report
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,12 +88,9 @@ def evaluate(
         "model": model,
         "command": command_line(context, "data"),
         "seconds": {**progress.seconds, "total": progress.total},
+        "details": details(found),
     }
-    if report is not None:
-        from brokerwise.report.latency import render
-        from brokerwise.report.page import write_page
-
-        write_page(report, render({**result, "details": details(found)}))
+    write_report(report, result)
     if json:
         print_json(result)
     else:

@@ -15,7 +15,8 @@ def train_result(trained: "Trained") -> dict[str, Any]:
     header = trained.header
     scores = header.scores
     return {
-        "kind": header.kind,
+        "kind": "latency train",
+        "model_kind": header.kind,
         "most_topics": header.most_topics,
         "by_topics": plain(scores["by_topics"]),
         "held_out_share": scores["held_out_share"],
@@ -37,6 +38,7 @@ def evaluate_result(found: "Evaluated", options: "Options") -> dict[str, Any]:
     target, splits = options.target, options.splits
     learned = found.model is None
     result = {
+        "kind": "latency evaluate",
         "splits": splits.count if learned else None,
         "test_share": splits.share if learned else None,
         "seed": splits.seed,

@@ -10,6 +10,7 @@ from brokerwise.cli.latency_models_text import train_text
 from brokerwise.cli.options import Force, Json, Report, Seed
 from brokerwise.cli.places import refuse_wrong_places
 from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import write_report
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.latency_training import Request
@@ -91,11 +92,7 @@ def _run(
         "out": out,
         "command": command,
         "seconds": {**progress.seconds, "total": progress.total},
+        "details": train_details(trained),
     }
-    if report is not None:
-        from brokerwise.report.latency import render_training
-        from brokerwise.report.page import write_page
-
-        details = train_details(trained)
-        write_page(report, render_training({**result, "details": details}))
+    write_report(report, result)
     return result

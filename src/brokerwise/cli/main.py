@@ -32,6 +32,7 @@ from brokerwise.cli.profile import profile
 from brokerwise.cli.provision import provision
 from brokerwise.cli.publish import publish
 from brokerwise.cli.replay import replay
+from brokerwise.cli.report import report
 from brokerwise.cli.reproduce import reproduce
 from brokerwise.cli.restart import restart
 from brokerwise.cli.simulate import simulate
@@ -39,6 +40,7 @@ from brokerwise.cli.status import status
 from brokerwise.cli.subscribe import subscribe
 from brokerwise.cli.summarize import summarize
 from brokerwise.cli.up import up
+from brokerwise.cli.view import view
 from brokerwise.model.errors import BrokerwiseError, InputError
 
 _ERROR_LINE = re.compile(r"(Caused by: )?[\w.]+(Error|Exception)\b")
@@ -85,6 +87,8 @@ app.add_typer(latency)
 app.command()(summarize)
 app.add_typer(simulate)
 app.command()(audit)
+app.command()(report)
+app.command()(view)
 app.command()(up)
 app.command()(status)
 app.command()(moves)

@@ -1,34 +1,40 @@
 """`brokerwise moves`."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress, with_state
 from brokerwise.cli.moves_request import MovesRequest
-from brokerwise.cli.options import Json
+from brokerwise.cli.options import Json, Report
+from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import write_report
 from brokerwise.cli.signals import run_until_told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
-    from typing import Any
 
     from brokerwise.runtime.fleet.balancing import BalanceOperator
 
 EXIT_REFUSED = 1
 _LISTED = 5  # decisions beside the state of the balancer
+_REPORTED = 200  # in JSON and in a report
 
 
 def moves(
+    context: typer.Context,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="What would move, and what that would give."),
     ] = False,
     approve: Annotated[
-        str, typer.Option(help="Do exactly what the dry run of this digest showed.")
-    ] = "",
+        str | None,
+        typer.Option(help="Do exactly what the dry run of this digest showed."),
+    ] = None,
     automatic: Annotated[
         bool, typer.Option("--automatic", help="Decide without asking from now on.")
     ] = False,
@@ -96,6 +102,7 @@ def moves(
         typer.Option(min=0, help="--automatic: at most so many moves in any hour."),
     ] = None,
     state: State = DEFAULT_STATE,
+    report: Report = None,
     json: Json = False,
 ) -> None:
     """Balance the load of a fleet: see, try, approve, or leave it to the balancer.
@@ -110,6 +117,7 @@ def moves(
       brokerwise moves --approve 9f31c2a07be4
       brokerwise moves --automatic --hot-only 20%
       brokerwise moves --dry-run --capacity 40MB/s --broker-hour 0.15
+      brokerwise moves --report out/balance.html
     """
     request = MovesRequest(
         dry_run=dry_run,
@@ -132,6 +140,7 @@ def moves(
         every=every,
         window=window,
         hourly_moves=hourly_moves,
+        report=report,
     )
     action, options = request.action(), request.options()
 
@@ -140,37 +149,55 @@ def moves(
     from brokerwise.runtime.fleet.operator import Operator
 
     operator = BalanceOperator(Operator(read_fleet(state)))
+    answer = _Answer(command_line(context), report, json)
     if action == "dry-run":
-        _plan(operator, options, state, json)
+        _plan(operator, options, state, answer)
     elif action == "approve":
-        _approve(operator, approve.lower(), state, json)
+        _approve(operator, request.digest, state, answer)
     elif action == "list":
         _list(operator, list_, json)
     else:
         _change(operator, action, options)
-        _show(operator, state, json)
+        _show(operator, state, answer)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """How to answer: in words or as JSON, and with a report."""
+
+    command: str
+    report: Path | None
+    json: bool
+
+    def give(self, kind: str, content: "Mapping[str, Any]", text: str) -> None:
+        run = {"version": version("brokerwise"), "command": self.command}
+        result = {"kind": kind, **content, **run}
+        write_report(self.report, result)
+        if self.json:
+            print_json(result)
+            return
+        print_result(text)
+        if self.report is not None:
+            print_result(f"Report: {self.report}")
 
 
 def _plan(
-    operator: "BalanceOperator", options: "Mapping[str, Any]", state: "Path", json: bool
+    operator: "BalanceOperator",
+    options: "Mapping[str, Any]",
+    state: Path,
+    answer: _Answer,
 ) -> None:
-    from dataclasses import asdict
-
     from brokerwise.cli.moves_text import DIGEST_SHOWN, plan_text
 
     found = run_until_told(operator.plan(options))
-    if json:
-        print_json(asdict(found))
-        return
     command = f"brokerwise moves --approve {found.digest[:DIGEST_SHOWN]}"
-    print_result(plan_text(found, with_state(command, state)))
+    text = plan_text(found, with_state(command, state))
+    answer.give("moves decision", asdict(found), text)
 
 
 def _approve(
-    operator: "BalanceOperator", digest: str, state: "Path", json: bool
+    operator: "BalanceOperator", digest: str, state: Path, answer: _Answer
 ) -> None:
-    from dataclasses import asdict
-
     from brokerwise.cli.console import print_error
     from brokerwise.cli.moves_text import approved_text
     from brokerwise.model.errors import BrokerwiseError
@@ -187,15 +214,11 @@ def _approve(
         print_error(BrokerwiseError(refused.text, hint=hint))
         raise typer.Exit(EXIT_REFUSED) from None
     over = run_until_told(followed(operator, found.number, progress))
-    if json:
-        print_json({**asdict(over), "begins": found.begins})
-    else:
-        print_result(approved_text(over, begins=found.begins))
+    text = approved_text(over, begins=found.begins)
+    answer.give("moves decision", {**asdict(over), "begins": found.begins}, text)
 
 
 def _list(operator: "BalanceOperator", count: int, json: bool) -> None:
-    from dataclasses import asdict
-
     from brokerwise.cli.moves_text import decisions_text
 
     found = run_until_told(operator.decisions(count))
@@ -216,16 +239,12 @@ def _change(
         run_until_told(operator.resume())
 
 
-def _show(operator: "BalanceOperator", state: "Path", json: bool) -> None:
-    from dataclasses import asdict
-
+def _show(operator: "BalanceOperator", state: Path, answer: _Answer) -> None:
     from brokerwise.cli.moves_text import balance_text
 
     found = run_until_told(operator.look())
-    decisions = run_until_told(operator.decisions(_LISTED))
-    if json:
-        listed = [asdict(decision) for decision in decisions]
-        print_json({**asdict(found), "decisions": listed})
-        return
+    decisions = run_until_told(operator.decisions(_REPORTED))
+    listed = [asdict(decision) for decision in decisions]
     next_ = with_state("brokerwise moves --dry-run", state)
-    print_result(balance_text(found, decisions, next_))
+    text = balance_text(found, decisions[:_LISTED], next_)
+    answer.give("moves", {**asdict(found), "decisions": listed}, text)

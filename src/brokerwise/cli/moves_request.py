@@ -1,6 +1,7 @@
 """What `brokerwise moves` is asked for."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from brokerwise.model.errors import InputError
@@ -20,7 +21,7 @@ class MovesRequest:
     """As given on the command line; None: not given."""
 
     dry_run: bool
-    approve: str
+    approve: str | None
     automatic: bool
     manual: bool
     pause: bool
@@ -39,17 +40,21 @@ class MovesRequest:
     every: str | None
     window: str | None
     hourly_moves: int | None
+    report: Path | None = None
 
     def action(self) -> str:
         """What to do; `show` if nothing was said. Raises InputError for two at once,
         and for options that the one has not."""
         named = ("dry_run", "approve", "automatic", "manual", "pause", "resume", "list")
-        asked = [name.replace("_", "-") for name in named if getattr(self, name)]
+        given = [name for name in named if getattr(self, name) not in (None, False)]
+        asked = [name.replace("_", "-") for name in given]
         if len(asked) > 1:
             raise InputError(f"--{asked[0]} and --{asked[1]}: only one of them")
         action = asked[0] if asked else "show"
         if action == "approve":
             self._check_digest()
+        if self.report is not None:
+            _check_report(self.report, action)
         alone = self._given(self.every, self.window, self.hourly_moves)
         if alone and action != "automatic":
             raise InputError(
@@ -90,8 +95,13 @@ class MovesRequest:
             check_name("--policy", self.policy, POLICIES)
         return self.policy
 
+    @property
+    def digest(self) -> str:
+        """What is approved; empty if nothing is."""
+        return (self.approve or "").lower()
+
     def _check_digest(self) -> None:
-        digest = self.approve.lower()
+        digest = self.digest
         if len(digest) < LEAST_DIGITS or not set(digest) <= _HEX or len(digest) > 64:
             raise InputError(
                 f"--approve: found {self.approve!r}, expected a digest that a dry run "
@@ -108,3 +118,11 @@ class MovesRequest:
 
     def _given(self, *values: object) -> bool:
         return any(value is not None for value in values)
+
+
+def _check_report(report: Path, action: str) -> None:
+    from brokerwise.report.page import refuse_unwritable
+
+    if action == "list":
+        raise InputError("--report and --list: only one of them")
+    refuse_unwritable(report)

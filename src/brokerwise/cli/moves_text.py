@@ -46,11 +46,14 @@ def plan_text(decision: "Decision", approve: str) -> str:
     heads = ("broker", "load", "after", "sessions moved")
     rows = [_change(change, found, in_) for change in found.brokers]
     best = in_.number(found.bound)
+    total = sum(change.load for change in found.brokers)
+    total_after = sum(change.load_after for change in found.brokers)
     lines = [
         *([_size_sentence(found)] if found.kind != "moves" else []),
         *table([heads, *rows], names=1),
         f"max load {in_.number(found.max_load)} -> {in_.text(found.max_load_after)} "
-        f"(best possible {best}), cov {found.cov:.2f} -> {found.cov_after:.2f}, "
+        f"(best possible {best}), total {in_.number(total)} -> "
+        f"{in_.number(total_after)}, cov {found.cov:.2f} -> {found.cov_after:.2f}, "
         f"{many(found.moves, 'move')}, {size(found.state_bytes)} of state",
         *_cost_lines(found),
         f"why: {decision.reason}",

@@ -11,9 +11,9 @@ from brokerwise.cli.options import Force, Json, Report, Seed
 from brokerwise.cli.overlay_text import overlay_text
 from brokerwise.cli.places import refuse_wrong_places
 from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import keep_with_plan
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.overlay import Wired
     from brokerwise.planners.overlay.options import Options
 
 EXIT_NO = 1
@@ -81,8 +81,8 @@ class _Job:
         """Make the plan, and the report of it; what --json prints."""
         from importlib.metadata import version
 
-        from brokerwise.cli.overlay_result import overlay_result
         from brokerwise.pipeline.overlay import overlay_directory
+        from brokerwise.results.overlay import details, overlay_result
         from brokerwise.storage.place import Place
 
         place, out = Place(self.network), Place(self.out)
@@ -97,14 +97,7 @@ class _Job:
             "command": command,
             "seconds": {**self.progress.seconds, "total": self.progress.total},
         }
-        if self.report is not None and wired.header is not None:
-            _write_report(self.report, result, wired)
+        if wired.header is not None:
+            result["details"] = details(wired)
+            keep_with_plan(out, result, self.report)
         return result
-
-
-def _write_report(path: Path, result: dict[str, Any], wired: "Wired") -> None:
-    from brokerwise.cli.overlay_result import details
-    from brokerwise.report.overlay import render
-    from brokerwise.report.page import write_page
-
-    write_page(path, render({**result, "details": details(wired)}))

@@ -9,6 +9,7 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Conf, Json, Master, Report, parse_conf
+from brokerwise.cli.reporting import write_report
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,11 +41,7 @@ def profile(
                 hint="Name another file.",
             )
     result = _profile(workload, report, master, settings)
-    if report is not None:
-        from brokerwise.report.page import write_page
-        from brokerwise.report.profile import render
-
-        write_page(report, render(result))
+    write_report(report, result)
     if json:
         print_json(result)
     else:

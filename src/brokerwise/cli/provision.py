@@ -16,6 +16,7 @@ from brokerwise.cli.provision_request import (
 )
 from brokerwise.cli.provision_text import provision_text
 from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import write_report
 
 if TYPE_CHECKING:
     from brokerwise.model.plan import Plan
@@ -189,16 +190,18 @@ class _Job:
             "version": version("brokerwise"),
             "command": command,
         }
-        plans = [self._result(each, header) for each in made]
+        plans = self._results(made, header)
         if len(plans) == 1:
             result = {**plans[0], **run, "seconds": seconds}
         else:
             whole = {key: seconds[key] for key in ("session", "total")}
             for plan in plans:
                 plan["seconds"] |= whole
-            result = {**run, "plans": plans, "seconds": seconds}
-        if self.request.report is not None and any(m.header for m in made):
-            self._write_report(result, made, header)
+            result = {"kind": "provision", **run, "plans": plans, "seconds": seconds}
+        if any(m.header for m in made):
+            self._told_of_steps(result, header)
+            self._keep(result, made, run)
+            write_report(self.request.report, result)
         return result
 
     def _make(self, engine: "Engine", targets: "Sequence[Target]") -> list[_Made]:
@@ -218,8 +221,8 @@ class _Job:
         return [_Made(d.target, d.plan, d.header, d.steps, {}) for d in done]
 
     def _replan(self, engine: "Engine", target: "Target", previous: str) -> _Made:
-        from brokerwise.cli.provision_result import moves_result
         from brokerwise.pipeline.provision.replan import replan_directory
+        from brokerwise.results.provision import moves_result
         from brokerwise.storage.place import Place
 
         limit = self.request.max_moves
@@ -262,13 +265,30 @@ class _Job:
     def _with_steps(self, header: "WorkloadHeader") -> bool:
         return self.request.report is not None and header.pairs <= STEPS_AT_MOST
 
+    def _results(
+        self, made: Sequence[_Made], header: "WorkloadHeader"
+    ) -> list[dict[str, Any]]:
+        """Each plan, with what only a report shows."""
+        from brokerwise.results.provision import details
+        from brokerwise.storage.place import Place
+        from brokerwise.storage.workload import read_topics
+
+        plans = [self._result(each, header) for each in made]
+        if not any(each.header for each in made):
+            return plans
+        topics = read_topics(Place(self.request.workload), header)
+        for plan, each in zip(plans, made, strict=True):
+            if each.header is not None:
+                plan["details"] = details(each.plan, each.steps, topics, plan)
+        return plans
+
     def _result(self, made: _Made, header: "WorkloadHeader") -> dict[str, Any]:
-        from brokerwise.cli.provision_result import (
+        from brokerwise.pipeline.provision.blocks import has_thresholds
+        from brokerwise.results.provision import (
             budget_result,
             naive_result,
             plan_result,
         )
-        from brokerwise.pipeline.provision.blocks import has_thresholds
         from brokerwise.storage.place import Place
 
         parts = header.files["interests"]
@@ -285,30 +305,27 @@ class _Job:
         }
         return plan_result(made.plan, made.header, made.target.out, facts)
 
-    def _write_report(
-        self, result: dict[str, Any], made: Sequence[_Made], header: "WorkloadHeader"
+    def _keep(
+        self, result: dict[str, Any], made: Sequence[_Made], run: Mapping[str, Any]
     ) -> None:
-        from brokerwise.cli.provision_result import details
-        from brokerwise.report.page import write_page
-        from brokerwise.report.provision import plans_of, render
+        """What is printed stays with what it is about: each plan, and all of them."""
+        from brokerwise.report.provision import plans_of
         from brokerwise.storage.place import Place
-        from brokerwise.storage.workload import read_topics
+        from brokerwise.storage.result_file import keep_result
 
-        assert self.request.report is not None
-        topics = read_topics(Place(self.request.workload), header)
-        if not self._with_steps(header):
+        for plan, each in zip(plans_of(result), made, strict=True):
+            if each.header is not None:
+                keep_result(each.target.out, {**plan, **run})
+        if "plans" in result:
+            keep_result(Place(self.request.out), result)
+
+    def _told_of_steps(self, result: dict[str, Any], header: "WorkloadHeader") -> None:
+        """Say why a report has no steps, if it has none."""
+        if self.request.report is not None and not self._with_steps(header):
             result["steps_left_out"] = (
                 f"left out: they take too long for {header.pairs:,} pairs "
                 f"(limit {STEPS_AT_MOST:,})"
             )
-        told = []
-        for plan, each in zip(plans_of(result), made, strict=True):
-            more = {}
-            if each.header is not None:
-                more["details"] = details(each.plan, each.steps, topics, plan)
-            told.append({**plan, **more})
-        whole = {**result, **({"plans": told} if "plans" in result else told[0])}
-        write_page(self.request.report, render(whole))
 
 
 def _good(plan: Mapping[str, Any]) -> bool:

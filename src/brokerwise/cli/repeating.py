@@ -11,9 +11,9 @@ _NOT_REPEATED = ("master", "conf", "json", "force")
 
 def command_line(context: typer.Context, subject: str = "workload") -> str:
     """The call of a command on a workload, or on what its argument is called, if it
-    is given: the options that are not the defaults."""
+    has one and it is given: the options that are not the defaults."""
     words = ["brokerwise", *_command_words(context)]
-    words += _each(context.params[subject])
+    words += _each(context.params.get(subject))
     for option in context.command.params:
         value = context.params.get(option.name or "")
         unsaid = option.name in (subject, *_NOT_REPEATED)

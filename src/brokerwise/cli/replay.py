@@ -1,8 +1,9 @@
 """`brokerwise replay`."""
 
 import os
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,8 @@ from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
 from brokerwise.cli.options import Json, Report
 from brokerwise.cli.printable import printable
+from brokerwise.cli.repeating import command_line
+from brokerwise.cli.reporting import write_report
 from brokerwise.cli.signals import run_until_told
 from brokerwise.model.errors import InputError
 
@@ -25,6 +28,7 @@ MOST_WORKERS = 8
 
 
 def replay(
+    context: typer.Context,
     plan: Annotated[
         str | None,
         typer.Argument(
@@ -63,7 +67,7 @@ def replay(
 
     \b
     Examples:
-      brokerwise up --plan out/provision --detach
+      brokerwise up --plan out/plan --detach
       brokerwise replay
     """
     from brokerwise.runtime.fleet.files import read_fleet
@@ -78,56 +82,51 @@ def replay(
     with progress.stage("plan"):
         approved = _approved(fleet, plan, workload)
     if approved.seed.kind == "colocate":
-        _replay_colocated(approved, fleet, seconds, observed, progress, report, json)
-        return
-    if observed is not None:
+        result, text = _colocated(approved, fleet, seconds, observed, progress)
+    elif observed is not None:
         raise InputError("--observed: found beside a plan that is not for co-location")
-    period, outcome = _replayed(approved, fleet, factor)
-    from brokerwise.cli.replay_text import replay_result, replay_text
-
-    result = replay_result(period, outcome)
-    result["seconds"] = {"replay": outcome.seconds, "total": progress.total}
-    if report is not None:
-        from brokerwise.report.page import write_page
-        from brokerwise.report.replay import render
-
-        write_page(report, render(result))
+    else:
+        result, text = _counted(approved, fleet, factor, progress)
+    result["version"] = version("brokerwise")
+    result["command"] = command_line(context, "plan")
+    write_report(report, result)
     if json:
         print_json(result)
     else:
-        print_result(printable(replay_text(result)))
+        print_result(printable(text))
         if report is not None:
             print_result(f"Report: {report}")
-    if not outcome.ok:
+    if result["status"] not in ("equal", "met"):
         raise typer.Exit(EXIT_DIFFERENT)
 
 
-def _replay_colocated(
+def _counted(
+    approved: "Approved",
+    fleet: "FleetFile",
+    speed: float | None,
+    progress: LiveProgress,
+) -> tuple[dict[str, Any], str]:
+    """What --json prints, and what is said otherwise."""
+    from brokerwise.cli.replay_text import replay_result, replay_text
+
+    period, outcome = _replayed(approved, fleet, speed)
+    result = replay_result(period, outcome)
+    result["seconds"] = {"replay": outcome.seconds, "total": progress.total}
+    return result, replay_text(result)
+
+
+def _colocated(
     approved: "Approved",
     fleet: "FleetFile",
     seconds: float,
     observed: Path | None,
     progress: LiveProgress,
-    report: Path | None,
-    json: bool,
-) -> None:
+) -> tuple[dict[str, Any], str]:
     from brokerwise.cli.replay_colocated import colocated_text, replay_colocated
 
     result = replay_colocated(approved, fleet, seconds, observed, progress)
     result["seconds"] = {**progress.seconds, "total": progress.total}
-    if report is not None:
-        from brokerwise.report.page import write_page
-        from brokerwise.report.targets import render
-
-        write_page(report, render(result))
-    if json:
-        print_json(result)
-    else:
-        print_result(printable(colocated_text(result)))
-        if report is not None:
-            print_result(f"Report: {report}")
-    if result["status"] != "met":
-        raise typer.Exit(EXIT_DIFFERENT)
+    return result, colocated_text(result)
 
 
 def parse_speed(text: str) -> float | None:

@@ -141,9 +141,10 @@ def _result(
     found = plan_result(series, seen.rows, over)
     missed = sum(not topic["met"] for topic in found["topics"])
     return {
+        "kind": "replay colocate",
         "status": "missed" if missed else "met",
         "plan": approved.seed.plan,
-        "kind": approved.seed.kind,
+        "plan_kind": approved.seed.kind,
         "digest": approved.seed.digest,
         "brokers": series.wanted,
         "messages": sum(topic["messages"] for topic in found["topics"]),

@@ -17,9 +17,10 @@ def replay_result(period: "Period", outcome: "Outcome") -> dict[str, Any]:
     """What --json prints, but for the seconds; costs in the network's unit."""
     findings, wrong = outcome.findings, outcome.differences
     result: dict[str, Any] = {
+        "kind": "replay",
         "status": "equal" if outcome.ok else "different",
         "plan": period.seed.plan,
-        "kind": period.seed.kind,
+        "plan_kind": period.seed.kind,
         "digest": period.seed.digest,
         "periods": 1,
         "messages": outcome.messages,

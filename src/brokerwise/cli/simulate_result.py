@@ -5,10 +5,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from brokerwise.cli.console import LiveProgress
+from brokerwise.cli.reporting import write_report
 from brokerwise.cli.simulate_request import Request
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.simulation.result import Simulated
     from brokerwise.runtime.simulation.settings import Simulation
     from brokerwise.runtime.simulation.world import World
 
@@ -19,7 +19,7 @@ def simulate_result(
     request: Request, command: str, progress: LiveProgress
 ) -> dict[str, Any]:
     """Run what is asked for, and the same without balancing; write the report."""
-    from brokerwise.runtime.simulation.figures import figures
+    from brokerwise.runtime.simulation.figures import figures, over_time
     from brokerwise.runtime.simulation.simulator import simulate
 
     with progress.stage("world"):
@@ -29,6 +29,7 @@ def simulate_result(
         run = simulate(world, settings)
     found = figures(run)
     result = {
+        "kind": "simulate balance",
         "status": "done",
         "objective": found["max_load_end"],
         "algorithm": found["policy"],
@@ -42,8 +43,9 @@ def simulate_result(
         "version": version("brokerwise"),
         "command": command,
         "seconds": {**progress.seconds, "total": progress.total},
+        "details": over_time(run),
     }
-    _write_report(request, result, run)
+    write_report(request.report, result)
     return result
 
 
@@ -75,13 +77,3 @@ def _options(request: Request) -> dict[str, Any]:
         "delay": request.delay,
         "noise": request.noise,
     }
-
-
-def _write_report(request: Request, result: dict[str, Any], run: "Simulated") -> None:
-    if request.report is None:
-        return
-    from brokerwise.report.balance import render
-    from brokerwise.report.page import write_page
-    from brokerwise.runtime.simulation.figures import over_time
-
-    write_page(request.report, render({**result, "details": over_time(run)}))

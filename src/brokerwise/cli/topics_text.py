@@ -32,7 +32,8 @@ def _sentence(topics: Sequence["TopicStatus"]) -> str:
         return "No topic has had a message or a session yet."
     judged = [topic for topic in topics if topic.met is not None]
     if not judged:
-        return f"{many(len(topics), 'topic')}; none has a target."
+        names = {topic.topic for topic in topics}
+        return f"{many(len(names), 'topic')}; none has a target."
     met = sum(topic.met is True for topic in judged)
     silent = len(topics) - len(judged)
     verb = "meets its target" if met == 1 else "meet their targets"

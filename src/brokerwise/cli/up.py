@@ -2,7 +2,6 @@
 
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -11,7 +10,8 @@ from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
 from brokerwise.cli.options import Conf, Json
 from brokerwise.cli.table import many
-from brokerwise.cli.up_request import UpRequest
+from brokerwise.cli.tls_options import Authority, Certificate, PrivateKey
+from brokerwise.cli.up_request import MOST_BROKERS, UpRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def up(
     brokers: Annotated[
-        int | None, typer.Option(help="How many to start, without a plan (3).")
+        int | None,
+        typer.Option(max=MOST_BROKERS, help="How many to start, without a plan (3)."),
     ] = None,
     plan: Annotated[
         str | None, typer.Option(help="Run this plan: its brokers, its placement.")
@@ -75,16 +76,9 @@ def up(
         ),
     ] = None,
     conf: Conf = None,
-    certificate: Annotated[
-        Path | None, typer.Option(help="PEM file: speak TLS with it.")
-    ] = None,
-    private_key: Annotated[
-        Path | None, typer.Option(help="PEM file: the key of the certificate.")
-    ] = None,
-    authority: Annotated[
-        Path | None,
-        typer.Option(help="PEM file: what the certificate is checked against."),
-    ] = None,
+    certificate: Certificate = None,
+    private_key: PrivateKey = None,
+    authority: Authority = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[
         int,
@@ -98,13 +92,13 @@ def up(
     """Start a fleet: a coordinator and brokers, on this machine.
 
     Says when it is ready, starts again what dies, and runs until Ctrl-C (or
-    brokerwise down). With --plan it runs an approved plan of kind provision, fill or
-    overlay, after an audit.
+    brokerwise down). With --plan it runs an approved plan of any kind, after an
+    audit.
 
     \b
     Examples:
       brokerwise up --brokers 3
-      brokerwise up --plan out/provision --detach
+      brokerwise up --plan out/plan --detach
       brokerwise up --data-cluster
     """
     began = time.perf_counter()

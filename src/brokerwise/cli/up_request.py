@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from brokerwise.cli.options import parse_conf
 from brokerwise.cli.points import parse_point
+from brokerwise.cli.tls_options import tls_of
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from brokerwise.runtime.seed import Seed
 
 DEFAULT_BROKERS = 3
+MOST_BROKERS = 1000  # processes, on one machine
 DEFAULT_PLACEMENT = "round-robin"
 NEAREST = "nearest"  # the placement that needs to know where brokers are
 
@@ -79,15 +81,9 @@ class UpRequest:
             )
 
     def settings(self) -> "Settings":
-        from brokerwise.runtime.fleet.settings import Settings, Tls
-        from brokerwise.runtime.tls import server_tls
+        from brokerwise.runtime.fleet.settings import Settings
 
-        if (self.certificate is None) != (self.private_key is None):
-            raise InputError("--certificate and --private-key belong together")
-        if self.authority is not None and self.certificate is None:
-            raise InputError("--authority checks a --certificate: there is none")
-        tls = Tls(*map(_pem, (self.certificate, self.private_key, self.authority)))
-        server_tls(tls.certificate, tls.private_key)  # whether they can be used
+        tls = tls_of(self.certificate, self.private_key, self.authority)
         return Settings(
             host=self.host, port=self.port, tls=tls, data_cluster=self._data_cluster()
         )
@@ -179,12 +175,3 @@ def parse_into(given: Sequence[str]) -> dict[str, str]:
             raise InputError(f"--into: topic {topic!r} has two")
         into[topic] = dataset
     return into
-
-
-def _pem(path: Path | None) -> str:
-    """Absolute, for processes and commands that run elsewhere."""
-    if path is None:
-        return ""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    return str(path.resolve())

@@ -37,6 +37,7 @@ class FleetUp:
         return {
             "status": "ready",
             "coordinator": self.file.coordinator,
+            "page": self.file.page,
             "pid": self.file.pid,
             "brokers": dict(self.brokers),
             "state": str(self.state),
@@ -53,6 +54,7 @@ class FleetUp:
         runs = f", running {self.file.plan}" if self.file.plan else ""
         lines = [
             f"ready in {self.seconds:.1f} s: {up} ({self._names()}){runs}",
+            f"  page        {self.file.page}",
             f"  coordinator {self.file.coordinator}   (its API: /docs)",
             *self._data_lines(),
             f"  state       {fleet_path(self.state)}, with tokens: keep it to yourself",

@@ -29,7 +29,7 @@ from brokerwise.experiments.balance_settings import (
 from brokerwise.experiments.resume import Cells, Result
 from brokerwise.experiments.running import Watch, computed, write_all
 from brokerwise.experiments.workers import cores
-from brokerwise.report.reproduce_balance import render, summary
+from brokerwise.report.reproduce_balance import summary
 
 EXPERIMENT = "balance"
 LONG = ("times", "loads", "cov_over_time", "moves_over_time")
@@ -69,7 +69,7 @@ def reproduce(
     finally:
         result = run.result()
         if result["figures"] or result["live"]:
-            write_all(result, out, summary=summary, render=render)
+            write_all(result, out, summary(result))
     return result
 
 

@@ -1,6 +1,7 @@
 """The emergency city on real processes, balanced: one run of `reproduce balance`."""
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -32,13 +33,21 @@ def run_live(cell: LiveCell, tell: Tell = lambda line: None) -> Record:
     """Start a fleet and a data cluster, play the city, and judge what everyone got.
 
     Takes about two minutes more than the cell's: Spark has to start, the last results
-    to arrive. All that was started has ended when it returns, also by an error.
+    to arrive. All that was started has ended when it returns, also by an error; then
+    what its processes said is kept, and told where.
     """
-    with tempfile.TemporaryDirectory(prefix="brokerwise-live-") as scratch:
-        directory = Path(scratch)
+    directory = Path(tempfile.mkdtemp(prefix="brokerwise-live-"))
+    try:
         seen = asyncio.run(_play(cell, directory, tell))
         tell("computing what everyone should have got")
         measures = measure(seen.played)
+    except Exception:
+        tell(f"what the processes said: {directory / 'fleet' / 'logs'}")
+        raise
+    except BaseException:
+        shutil.rmtree(directory)
+        raise
+    shutil.rmtree(directory)
     return live_record(cell, seen.played, measures, seen.samples, seen.decisions)
 
 

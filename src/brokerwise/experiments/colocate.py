@@ -51,7 +51,7 @@ from brokerwise.experiments.running import Moment, Watch, computed, write_all
 from brokerwise.experiments.workers import cores
 from brokerwise.latency.models import PAPER, UNIFIED, LatencyModel, PaperModel
 from brokerwise.planners.colocate.problem import DEFAULT_MARGIN
-from brokerwise.report.reproduce_colocate import render, summary
+from brokerwise.report.reproduce_colocate import summary
 
 EXPERIMENT = "colocate"
 
@@ -89,7 +89,7 @@ def reproduce(
     finally:
         result = run.result()
         if run.found:
-            write_all(result, out, summary=summary, render=render)
+            write_all(result, out, summary(result))
     return result
 
 

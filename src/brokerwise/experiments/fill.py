@@ -17,7 +17,7 @@ from brokerwise.experiments.fill_statistics import cell_result
 from brokerwise.experiments.resume import Cells, Result
 from brokerwise.experiments.running import Watch, computed, write_all
 from brokerwise.experiments.workers import cores
-from brokerwise.report.reproduce_fill import render, summary
+from brokerwise.report.reproduce_fill import summary
 
 EXPERIMENT = "fill"
 FULL_INSTANCES = 50
@@ -67,7 +67,7 @@ def reproduce(
     finally:
         result = run.result()
         if result["cells"]:
-            write_all(result, out, summary=summary, render=render)
+            write_all(result, out, summary(result))
     return result
 
 

@@ -27,7 +27,7 @@ from brokerwise.experiments.overlay_times import FULL, Timing, measure_times
 from brokerwise.experiments.resume import Cells, Result
 from brokerwise.experiments.running import Watch, computed, write_all
 from brokerwise.experiments.workers import cores
-from brokerwise.report.reproduce_overlay import render, summary
+from brokerwise.report.reproduce_overlay import summary
 
 EXPERIMENT = "overlay"
 PART_SAMPLES = 10
@@ -91,7 +91,7 @@ def reproduce(
     finally:
         result = run.result()
         if result["cells"]:
-            write_all(result, out, summary=summary, render=render)
+            write_all(result, out, summary(result))
     return result
 
 

@@ -27,7 +27,8 @@ from brokerwise.experiments.provision_published import (
     VmType,
 )
 from brokerwise.experiments.provision_traces import Trace, prepare
-from brokerwise.experiments.resume import Cells, Result, write_result, write_whole
+from brokerwise.experiments.resume import Cells, Result
+from brokerwise.experiments.running import write_all
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.profile import profile_workload
 from brokerwise.pipeline.progress import Progress
@@ -35,8 +36,8 @@ from brokerwise.pipeline.session import Session
 from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.solve import Problem, solve
 from brokerwise.report.page import write_page
-from brokerwise.report.profile import render as render_profile
-from brokerwise.report.reproduce_provision import render, summary
+from brokerwise.report.reports import render
+from brokerwise.report.reproduce_provision import summary
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import WorkloadHeader, read_workload
 
@@ -92,14 +93,8 @@ def reproduce(
         "cells": {"computed": cells.made, "kept": cells.taken},
         "cells_of_other_code": cells.outdated,
     }
-    _write(result, out)
+    write_all(result, out, summary(result))
     return result
-
-
-def _write(result: Result, out: Path) -> None:
-    write_result(out / "results.json", result)
-    write_whole(out / "summary.md", summary(result))
-    write_page(out / "report.html", render(result))
 
 
 @dataclass(frozen=True)
@@ -192,8 +187,15 @@ class _Run:
         """Figures 8 to 12, in a page of their own; returns its name."""
         profile = self._cell("profile", {}, lambda w: profile_workload(w).as_json())
         name = f"profile-{self.trace.key}.html"
-        shown = {"workload": self.trace.title, "digest": self.header.digest, **profile}
-        write_page(self.cells.root / name, render_profile(shown))
+        shown = {
+            "kind": "profile",
+            "workload": self.trace.title,
+            "digest": self.header.digest,
+            "version": version("brokerwise"),
+            "command": self.experiment.command,
+            **profile,
+        }
+        write_page(self.cells.root / name, render(shown))
         return name
 
     def _published(self) -> Result | None:

@@ -12,6 +12,7 @@ from brokerwise.experiments.forecast import Forecast
 from brokerwise.experiments.resume import Result, write_result, write_whole
 from brokerwise.experiments.workers import cores, shared
 from brokerwise.report.page import write_page
+from brokerwise.report.reports import render
 
 
 class Titled(Protocol):
@@ -64,16 +65,10 @@ def computed(
             watch(Moment(task.cell.title, done, len(tasks), expected.left))
 
 
-def write_all(
-    result: Result,
-    out: Path,
-    *,
-    summary: Callable[[Result], str],
-    render: Callable[[Result], str],
-) -> None:
+def write_all(result: Result, out: Path, summary: str) -> None:
     """Write results.json, summary.md and report.html."""
     write_result(out / "results.json", result)
-    write_whole(out / "summary.md", summary(result))
+    write_whole(out / "summary.md", summary)
     write_page(out / "report.html", render(result))
 
 

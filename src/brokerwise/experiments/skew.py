@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -246,13 +247,16 @@ async def _beside(
             await task
 
 
-def result_of(repaired: Repaired, skew: Skew) -> dict[str, Any]:
-    """What happened, for a report."""
+def result_of(repaired: Repaired, skew: Skew, command: str) -> dict[str, Any]:
+    """What happened, for a report; `command` is how to see it happen again."""
     proposal = repaired.decision.proposal
     assert proposal is not None
     samples = repaired.samples
     told = min(range(len(samples)), key=lambda i: abs(samples[i].at - repaired.begun))
     return {
+        "kind": "skew",
+        "version": version("brokerwise"),
+        "command": command,
         "seed": skew.seed,
         "brokers": len(repaired.brokers),
         "digest": repaired.decision.digest,

@@ -1,23 +1,26 @@
 """How kernels are compiled."""
 
+import fcntl
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config
+_locks: set[str] = set()  # that this process has
 
 
 def kernel(function: F) -> F:
     """Compile to machine code on first use and keep it on disk for the next time."""
     with _own_cache():
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
+        return cast(F, _once(numba.njit(cache=True, nogil=True)(function)))
 
 
 def leaf(function: F) -> F:
@@ -28,7 +31,8 @@ def leaf(function: F) -> F:
     """
     uncounted: dict[str, Any] = {"_nrt": False}  # numba uses it for its own strings
     with _own_cache():
-        return cast(F, numba.njit(cache=True, nogil=True, **uncounted)(function))
+        compiled = numba.njit(cache=True, nogil=True, **uncounted)(function)
+        return cast(F, _once(compiled))
 
 
 @cache
@@ -42,6 +46,47 @@ def cache_directory(folder: Path = Path(__file__).parent) -> Path:
     for source in sorted(folder.glob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return folder / "__pycache__" / f"kernels-{digest.hexdigest()[:12]}"
+
+
+def _once(compiled: Any) -> Any:
+    """Processes that need the same kernel at the same time wait for the one that
+    compiles it, and then find it on disk."""
+    compile_now = getattr(compiled, "compile", None)
+    if compile_now is None:  # numba is told not to compile
+        return compiled
+    function = compiled.py_func
+    name = f"{function.__module__}.{function.__qualname__}.lock"
+
+    def compile_once(signature: Any) -> Any:
+        # Numba's lock first, as it is what other threads wait for while they have it.
+        with global_compiler_lock, _locked(name):
+            return compile_now(signature)
+
+    compiled.compile = compile_once
+    return compiled
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Alone among processes, as far as files can be locked there; one thread at a
+    time comes here, maybe again for what it has locked."""
+    if name in _locks:
+        yield
+        return
+    try:
+        cache_directory().mkdir(parents=True, exist_ok=True)
+        file = (cache_directory() / name).open("ab")
+    except OSError:
+        yield
+        return
+    with file:  # closing it ends the lock
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        _locks.add(name)
+        try:
+            yield
+        finally:
+            _locks.discard(name)
 
 
 @contextmanager

@@ -90,7 +90,7 @@ class Plan:
 
     @property
     def gap(self) -> float | None:
-        """|objective - bound| / |objective|; 0 for 0/0, None without a plan."""
+        """`|objective - bound| / |objective|`; 0 for 0/0, None without a plan."""
         return gap(self.objective, self.bound)
 
     @property

@@ -14,22 +14,20 @@ from brokerwise.report.balance_sentences import (
 )
 from brokerwise.report.html import Fact, Table
 from brokerwise.report.numbers import percent
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title=f"Balancing by {result['policy']}, simulated",
-            question="How even do loads stay, and for how many moves?",
-            answer=answer(result),
-            facts=list(_facts(result)),
-            tables=list(tables(result)),
-            plots=plots(result),
-            inputs=list(_inputs(result)),
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title=f"Balancing by {result['policy']}, simulated",
+        question="How even do loads stay, and for how many moves?",
+        answer=answer(result),
+        facts=list(_facts(result)),
+        tables=list(tables(result)),
+        plots=plots(result),
+        inputs=list(_inputs(result)),
+        data=result,
     )
 
 
@@ -92,7 +90,4 @@ def _inputs(result: Result) -> Iterator[Fact]:
     yield Fact("Placement", result["placement"])
     settings = ", ".join(f"{k} {v}" for k, v in options.items() if v is not None)
     yield Fact("Policy", result["policy"], settings)
-    yield Fact("Command", result["command"])
-    yield Fact("Brokerwise", result["version"])
-    stages = [f"{name} {value:.1f} s" for name, value in result["seconds"].items()]
-    yield Fact("Time", ", ".join(stages))
+    yield from how_to_repeat(result)

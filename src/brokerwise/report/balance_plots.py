@@ -20,7 +20,7 @@ def plots(result: Result) -> list[Plot]:
 def loads_plot(result: Result) -> Plot:
     """One line a broker with the mean, moves as ticks under them."""
     details = _shown_times(result["details"])
-    unit, size = _unit(details["loads"])
+    unit, size = load_unit(details["loads"])
     shown = _shown(details["loads"])
     lines = [
         _line(f"broker {broker}", details, details["loads"][broker], size)
@@ -166,7 +166,7 @@ def _shown(loads: Sequence[Sequence[float]]) -> list[int]:
     return sorted([*order[: _LINES // 2], *order[-_LINES // 2 :]])
 
 
-def _unit(loads: Sequence[Sequence[float]]) -> tuple[str, float]:
+def load_unit(loads: Sequence[Sequence[float]]) -> tuple[str, float]:
     """One for the whole plot."""
     most = max((max(line, default=0) for line in loads), default=0)
     for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):

@@ -19,23 +19,21 @@ from brokerwise.report.colocate_sentences import (
 )
 from brokerwise.report.html import Fact, Table
 from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
 from brokerwise.report.provision_sentences import gap_text
+from brokerwise.report.repeating import how_to_repeat
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title=f"Co-location for {result['source']}",
-            question="Which topics should share a broker?",
-            answer=answer(result),
-            facts=[*_facts(result), *_remarks(result)],
-            tables=[_moves(result)] if result["moves"] else [],
-            plots=plots(result),
-            inputs=_inputs(result),
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title=f"Co-location for {result['source']}",
+        question="Which topics should share a broker?",
+        answer=answer(result),
+        facts=[*_facts(result), *_remarks(result)],
+        tables=[_moves(result)] if result["moves"] else [],
+        plots=plots(result),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -93,7 +91,6 @@ def _replica(move: Result) -> str:
 
 def _inputs(result: Result) -> list[Fact]:
     found = "; ".join([effort(result), bound_line(result), *cut_short(result)])
-    stages = [f"{name} {value:.1f} s" for name, value in result["seconds"].items()]
     facts = [
         Fact("Topics", result["source"], counted(result["topics"], "topic")),
         Fact("Digest of the topics", result["source_digest"]),
@@ -107,7 +104,5 @@ def _inputs(result: Result) -> list[Fact]:
         *facts,
         Fact("Plan", result["out"], result["digest"]),
         Fact("Algorithm", f"{result['algorithm']}, seed {result['seed']}", found),
-        Fact("Command", result["command"]),
-        Fact("Brokerwise", result["version"]),
-        Fact("Time", ", ".join(stages)),
+        *how_to_repeat(result),
     ]

@@ -15,23 +15,21 @@ from brokerwise.report.fill_sentences import (
 )
 from brokerwise.report.html import Fact
 from brokerwise.report.numbers import counted, percent
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
 from brokerwise.report.provision_sentences import gap_text
+from brokerwise.report.repeating import how_to_repeat
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title=f"Fill for {result['workload']}",
-            question="What is the most that this fleet can deliver?",
-            answer=answer(result),
-            facts=[*_facts(result), *_remarks(result)],
-            tables=[],
-            plots=plots(result),
-            inputs=_inputs(result),
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title=f"Fill for {result['workload']}",
+        question="What is the most that this fleet can deliver?",
+        answer=answer(result),
+        facts=[*_facts(result), *_remarks(result)],
+        tables=[],
+        plots=plots(result),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -103,13 +101,10 @@ def _inputs(result: Result) -> list[Fact]:
     if "total_bandwidth" in options:
         most = f"at most {options['max_broker']:,} on one broker"
         facts.append(Fact("Bandwidth", f"{options['total_bandwidth']:,}", most))
-    stages = [f"{name} {value:.1f} s" for name, value in result["seconds"].items()]
     return [
         *facts,
         Fact("Algorithm", f"{result['algorithm']}, seed {result['seed']}", found),
-        Fact("Command", result["command"]),
-        Fact("Brokerwise", result["version"]),
-        Fact("Time", ", ".join(stages)),
+        *how_to_repeat(result),
     ]
 
 

@@ -41,11 +41,11 @@ def inputs_html(facts: Iterable[Fact]) -> str:
 
 def table_html(table: Table) -> str:
     """A table that scrolls in its own box, also from the keyboard."""
-    head = "".join(f'<th scope="col">{escape(c)}</th>' for c in table.columns)
+    head = "".join(map(_head, table.columns))
     body = "".join(map(_row, table.rows))
     caption = escape(table.caption)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{caption}">'
         f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
@@ -68,6 +68,10 @@ def _fact(fact: Fact) -> str:
 
 def _note(fact: Fact) -> str:
     return f"<small>{escape(fact.note)}</small>" if fact.note else ""
+
+
+def _head(title: str) -> str:
+    return f'<th scope="col">{escape(title)}</th>' if title else "<td></td>"
 
 
 def _row(cells: Sequence[str]) -> str:

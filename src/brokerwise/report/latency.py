@@ -18,43 +18,39 @@ from brokerwise.report.latency_sentences import (
     verdict_table,
 )
 from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 
 
-def render(result: Result) -> str:
-    """The report of an evaluation as one HTML file."""
+def page_of(result: Result) -> Page:
     judged = verdict_table(result)
     tables = [score_table(result), *([] if judged is None else [judged])]
-    return render_page(
-        Page(
-            title="How well latencies are predicted",
-            question="How well are latencies of topics on one broker predicted?",
-            answer=evaluation_answer(result),
-            facts=list(_facts(result)),
-            tables=tables,
-            plots=plots(result),
-            inputs=_inputs(result),
-            data=result,
-        )
+    return Page(
+        title="How well latencies are predicted",
+        question="How well are latencies of topics on one broker predicted?",
+        answer=evaluation_answer(result),
+        facts=list(_facts(result)),
+        tables=tables,
+        plots=plots(result),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
-def render_training(result: Result) -> str:
-    """The report of a training as one HTML file."""
+def training_page_of(result: Result) -> Page:
+    """The report of a training."""
     tables = [training_table(result)]
     if result["candidates"]:
         tables.append(_candidates(result))
-    return render_page(
-        Page(
-            title=f"Latency model {result['out']}",
-            question="How well does the model predict latencies?",
-            answer=training_answer(result),
-            facts=list(_training_facts(result)),
-            tables=tables,
-            plots=[scatter(result, each) for each in result["details"]["points"]],
-            inputs=_inputs(result),
-            data=result,
-        )
+    return Page(
+        title=f"Latency model {result['out']}",
+        question="How well does the model predict latencies?",
+        answer=training_answer(result),
+        facts=list(_training_facts(result)),
+        tables=tables,
+        plots=[scatter(result, each) for each in result["details"]["points"]],
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -99,7 +95,7 @@ def _training_facts(result: Result) -> Iterator[Fact]:
     for name, (low, high) in result["ranges"].items():
         ends = f"{significant(low)} to {significant(high)}"
         yield Fact(name, ends, "of the topics that it was trained on")
-    if result["kind"] == "unified":
+    if result["model_kind"] == "unified":
         parameters = result["parameters"]
         factor = significant(parameters["factor"])
         yield Fact(
@@ -130,7 +126,6 @@ _GROWTH = ("blend", "rounds", "rate", "leaves", "least")
 
 
 def _inputs(result: Result) -> list[Fact]:
-    stages = [f"{name} {value:.1f} s" for name, value in result["seconds"].items()]
     facts = []
     if result.get("tables"):
         for each in result["sources"]:
@@ -148,7 +143,5 @@ def _inputs(result: Result) -> list[Fact]:
     return [
         *facts,
         Fact("Seed", f"{result['seed']}"),
-        Fact("Command", result["command"]),
-        Fact("Brokerwise", result["version"]),
-        Fact("Time", ", ".join(stages)),
+        *how_to_repeat(result),
     ]

@@ -52,7 +52,7 @@ def training_answer(result: Result) -> str:
     tests = [each["test"] for each in every]
     topics = f"up to {counted(result['most_topics'], 'topic')} on a broker"
     return (
-        f"{result['kind'].capitalize()} model for {topics}: R^2 of p90 "
+        f"{result['model_kind'].capitalize()} model for {topics}: R^2 of p90 "
         f"{_span(tests)} on configurations that were held back."
     )
 

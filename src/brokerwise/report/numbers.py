@@ -1,5 +1,7 @@
 """How numbers are written for people."""
 
+import math
+from datetime import UTC, datetime
 from decimal import Decimal
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -31,6 +33,15 @@ def percent(share: float) -> str:
     return "> 99.9 %" if text == "100" and share < 1 else f"{text} %"
 
 
+def percent_up(share: float) -> str:
+    """A share in percent, three digits, rounded up: so that `at most` is true."""
+    hundreds = 100 * share
+    if hundreds <= 0:
+        return "0 %"
+    unit = 10.0 ** (min(0, math.floor(math.log10(hundreds)) - 2))
+    return f"{significant(math.ceil(hundreds / unit - 1e-9) * unit)} %"
+
+
 def dollars(usd: float) -> str:
     """`$340.20`, `$1,034`: cents below a thousand, three digits below ten cents."""
     if abs(usd) >= 1000:
@@ -42,6 +53,11 @@ def duration(seconds: int) -> str:
     """`10 days`, `36 hours`: the largest unit that divides it."""
     noun, size = next((n, s) for n, s in _DURATIONS if seconds % s == 0)
     return counted(seconds // size, noun)
+
+
+def point_in_time(seconds: float) -> str:
+    """`2026-11-16 21:34:05 UTC`, of seconds since 1970: the same everywhere."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def power_of_ten(exponent: int) -> str:

@@ -15,23 +15,21 @@ from brokerwise.report.overlay_sentences import (
     limit,
     others,
 )
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
 from brokerwise.report.provision_sentences import gap_text
+from brokerwise.report.repeating import how_to_repeat
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title=f"Overlay for {result['network']}",
-            question="Which broker should each user connect to?",
-            answer=answer(result),
-            facts=[*_facts(result), *_remarks(result)],
-            tables=[],
-            plots=plots(result),
-            inputs=_inputs(result),
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title=f"Overlay for {result['network']}",
+        question="Which broker should each user connect to?",
+        answer=answer(result),
+        facts=[*_facts(result), *_remarks(result)],
+        tables=[],
+        plots=plots(result),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -77,15 +75,12 @@ def _remarks(result: Result) -> Iterator[Fact]:
 
 def _inputs(result: Result) -> list[Fact]:
     found = "; ".join([effort(result), bound_line(result), *cut_short(result)])
-    stages = [f"{name} {value:.1f} s" for name, value in result["seconds"].items()]
     return [
         Fact("Network", result["network"], _sizes(result)),
         Fact("Digest of the network", result["network_digest"]),
         Fact("Plan", result["out"], result["digest"]),
         Fact("Algorithm", f"{result['algorithm']}, seed {result['seed']}", found),
-        Fact("Command", result["command"]),
-        Fact("Brokerwise", result["version"]),
-        Fact("Time", ", ".join(stages)),
+        *how_to_repeat(result),
     ]
 
 

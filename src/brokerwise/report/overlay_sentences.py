@@ -3,11 +3,10 @@
 A result is what `brokerwise overlay --json` prints.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from brokerwise.report.numbers import counted, percent, significant
+from brokerwise.report.numbers import counted, percent, percent_up, significant
 from brokerwise.report.provision_sentences import gap_text
 
 Result = Mapping[str, Any]
@@ -43,15 +42,6 @@ def closeness(result: Result) -> str:
     if not bound:
         return "with nothing proven about the best possible"
     return f"at most {percent_up(objective / bound - 1)} above the best possible"
-
-
-def percent_up(share: float) -> str:
-    """A share in percent, three digits, rounded up: so that `at most` is true."""
-    hundreds = 100 * share
-    if hundreds <= 0:
-        return "0 %"
-    unit = 10.0 ** (min(0, math.floor(math.log10(hundreds)) - 2))
-    return f"{significant(math.ceil(hundreds / unit - 1e-9) * unit)} %"
 
 
 def short(number: float) -> str:

@@ -6,6 +6,7 @@ how to repeat it. The page's content security policy forbids every request.
 
 import os
 import uuid
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -24,7 +25,11 @@ from brokerwise.report.html import (
     table_html,
 )
 from brokerwise.report.numbers import counted
+from brokerwise.report.plot_tables import table_of
 from brokerwise.report.plots import Plot
+
+_MARK = b'<p class="product">Brokerwise</p>'
+_START = 1 << 16  # bytes that a report has its mark in
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def write_page(path: Path, html: str) -> None:
     """Write a report; it appears when it is complete, in place of an older one."""
     refuse_unwritable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
+    draft = path.with_name(f".{uuid.uuid4().hex[:12]}")
     try:
         # A file name may hold bytes that are no text.
         draft.write_text(html, encoding="utf-8", errors="backslashreplace")
@@ -76,25 +81,40 @@ def write_page(path: Path, html: str) -> None:
         raise
 
 
-def refuse_unwritable(path: Path) -> None:
+def refuse_unwritable(path: Path, option: str = "--report") -> None:
     """Say so if a report cannot be written there: before the work, not after it."""
+    try:
+        problem = _problem(path)
+    except OSError as cause:  # a name that is too long, for example
+        problem = str(cause.strerror)
+    if problem:
+        raise InputError(f"{option} {path}: {problem}", hint="Name another file.")
+
+
+def _problem(path: Path) -> str:
+    """Why a report cannot be written there; empty if it can."""
     folder = next(p for p in path.absolute().parents if p.exists())
     if path.is_dir():
-        problem = "it is a directory"
-    elif path.exists() and not _is_page(path):
-        problem = "a file that is no report is there already"
-    elif not folder.is_dir():
-        problem = f"{folder} is not a directory"
-    elif not os.access(folder, os.W_OK):
-        problem = f"{folder} may not be written to"
-    else:
-        return
-    raise InputError(f"--report {path}: {problem}", hint="Name another file.")
+        return "it is a directory"
+    if path.exists() and not (path.is_file() and _is_ours(path)):
+        return "a file that is no report is there already"
+    if not folder.is_dir():
+        return f"{folder} is not a directory"
+    if not os.access(folder, os.W_OK):
+        return f"{folder} may not be written to"
+    return ""
 
 
-def _is_page(path: Path) -> bool:
+def is_page(content: bytes) -> bool:
+    """Whether a file that begins like this is a page."""
+    start = content[:64].removeprefix(BOM_UTF8)
+    return start.lstrip().lower().startswith(b"<!doctype html")
+
+
+def _is_ours(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(64).lstrip().lower().startswith(b"<!doctype html")
+        start = file.read(_START)
+    return is_page(start) and _MARK in start
 
 
 def _figure(number: int, plot: Plot) -> str:
@@ -105,6 +125,7 @@ def _figure(number: int, plot: Plot) -> str:
         else ""
     )
     title = f"plot-{number}-title"
+    tables = plot.tables or [table_of(plot)]
     wide = ' class="wide"' if plot.wide else ""
     return (
         f'<figure{wide} aria-labelledby="{title}">'
@@ -113,7 +134,7 @@ def _figure(number: int, plot: Plot) -> str:
         f'aria-label="{escape(plot.title)}, as a plot"></div>'
         f"<figcaption>{escape(plot.caption + missing)}</figcaption>"
         f"<details><summary>The numbers behind this plot</summary>"
-        f"{''.join(map(table_html, plot.tables))}</details></figure>"
+        f"{''.join(map(table_html, tables))}</details></figure>"
     )
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from brokerwise.report.html import Fact, Table
 from brokerwise.report.numbers import counted, duration, percent, significant
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
 from brokerwise.report.plots import Axis, Plot, Series
+from brokerwise.report.repeating import how_to_repeat
 
 Result = Mapping[str, Any]
 
@@ -14,19 +15,16 @@ _SHARE = Axis("share with more, P(X > x)")
 _BEFORE_FIRST = 1.5  # how far left of its first value a curve begins, as a factor
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title=f"Profile of {result.get('workload', 'a workload')}",
-            question="What does this workload look like?",
-            answer=answer(result),
-            facts=_facts(result),
-            tables=[quantile_table(result)],
-            plots=_plots(result),
-            inputs=_inputs(result),
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title=f"Profile of {result['workload']}",
+        question="What does this workload look like?",
+        answer=answer(result),
+        facts=_facts(result),
+        tables=[quantile_table(result)],
+        plots=_plots(result),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -103,18 +101,11 @@ def _facts(result: Result) -> list[Fact]:
 
 
 def _inputs(result: Result) -> list[Fact]:
-    """What the run noted; a profile made in memory has less to say."""
-    noted = {
-        "Digest of the workload": "digest",
-        "Command": "command",
-        "Brokerwise": "version",
-    }
-    facts = [Fact("Workload", result.get("workload", "in memory"))]
-    facts += [Fact(a, str(result[key])) for a, key in noted.items() if key in result]
-    if "seconds" in result:
-        stages = [f"{name} {value:.1f} s" for name, value in result["seconds"].items()]
-        facts.append(Fact("Time", ", ".join(stages)))
-    return facts
+    return [
+        Fact("Workload", result["workload"]),
+        Fact("Digest of the workload", result["digest"]),
+        *how_to_repeat(result),
+    ]
 
 
 def _plots(result: Result) -> list[Plot]:

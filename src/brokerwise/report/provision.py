@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from brokerwise.report.html import Fact, Table
 from brokerwise.report.numbers import counted, dollars, percent
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
 from brokerwise.report.plots import Plot
 from brokerwise.report.provision_comparison import plots_of_several
 from brokerwise.report.provision_plots import plots_of_one, topic_tables
@@ -25,24 +25,22 @@ from brokerwise.report.provision_sentences import (
     stopped,
     title,
 )
+from brokerwise.report.repeating import how_to_repeat
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
+def page_of(result: Result) -> Page:
     every = plans_of(result)
     plans = [plan for plan in every if is_plan(plan)]
     one = every[0] if len(every) == 1 else None
-    return render_page(
-        Page(
-            title=f"Plan for {result['workload']}",
-            question="What is the cheapest fleet that satisfies every subscriber?",
-            answer=_answer(every),
-            facts=_facts(one) if one else _facts_of_several(every),
-            tables=_tables(every),
-            plots=_plots(every, plans),
-            inputs=_inputs(result, every),
-            data=result,
-        )
+    return Page(
+        title=f"Plan for {result['workload']}",
+        question="What is the cheapest fleet that satisfies every subscriber?",
+        answer=_answer(every),
+        facts=_facts(one) if one else _facts_of_several(every),
+        tables=_tables(every),
+        plots=_plots(every, plans),
+        inputs=_inputs(result, every),
+        data=result,
     )
 
 
@@ -175,10 +173,7 @@ def _inputs(result: Result, plans: Sequence[Result]) -> list[Fact]:
     )
     if "steps_left_out" in result:
         facts.append(Fact("Steps", result["steps_left_out"]))
-    facts.append(Fact("Command", result["command"]))
-    facts.append(Fact("Brokerwise", result["version"]))
-    stages = [f"{name} {value:.1f} s" for name, value in result["seconds"].items()]
-    return [*facts, Fact("Time", ", ".join(stages))]
+    return [*facts, *how_to_repeat(result)]
 
 
 def _capacities(plan: Result) -> str:

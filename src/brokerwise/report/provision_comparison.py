@@ -18,7 +18,7 @@ from brokerwise.report.provision_sentences import Result, fleet_label, title
 def plots_of_several(results: Sequence[Result]) -> list[Plot]:
     """The same for plans beside each other, and cost against threshold."""
     named = [(title(r), r["details"]) for r in results]
-    plots = [_by_threshold(results), _split(results)]
+    plots = [cost_against_threshold(results), _split(results)]
     if all(details["steps"] for _, details in named):
         plots.append(_ladders([(name, d["steps"]) for name, d in named]))
     return [*plots, _fullness(results)]
@@ -89,7 +89,7 @@ def _split(results: Sequence[Result]) -> Plot:
     )
 
 
-def _by_threshold(results: Sequence[Result]) -> Plot:
+def cost_against_threshold(results: Sequence[Result]) -> Plot:
     """Cost and bound against threshold, two lines for each fleet."""
     fleets = list(dict.fromkeys(fleet_label(result) for result in results))
     series = []

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from brokerwise.report.html import Table
-from brokerwise.report.numbers import counted, dollars, duration, percent
+from brokerwise.report.numbers import (
+    counted,
+    dollars,
+    duration,
+    percent,
+    percent_up,
+)
 
 Result = Mapping[str, Any]
 
@@ -217,17 +223,23 @@ def _type_label(kind: Result) -> str:
     return str(kind["type"])
 
 
+_LEAST_SHOWN = 1e-5  # what is less is not worth its digits
+
+
 def _closeness(result: Result) -> str:
     if result["gap"] == 0:
         return "which is the best possible"
-    return f"within {gap_text(result['gap']).lstrip('< ')} of the best possible"
+    if not result["bound"]:
+        return "with nothing proven about the best possible"
+    above = max(result["objective"] / result["bound"] - 1, _LEAST_SHOWN)
+    return f"within {percent_up(above)} of the best possible"
 
 
 def gap_text(gap: float | None) -> str:
     """A gap in percent; below a thousandth of one it is not worth its digits."""
     if gap is None:
         return "unknown"
-    return "< 0.001 %" if 0 < gap < 1e-5 else percent(gap)
+    return "< 0.001 %" if 0 < gap < _LEAST_SHOWN else percent(gap)
 
 
 def _period(result: Result) -> str:

@@ -5,28 +5,27 @@ from typing import Any
 
 from brokerwise.report.html import Fact, Table
 from brokerwise.report.numbers import counted
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
 from brokerwise.report.plots import Axis, Plot, Series
+from brokerwise.report.repeating import how_to_repeat
 
 Result = Mapping[str, Any]
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title=f"Replay of {result['plan']}",
-            question="Does the running fleet carry what was planned?",
-            answer=answer(result),
-            facts=list(_facts(result)),
-            tables=list(_tables(result)),
-            plots=[_loads(result)],
-            inputs=[
-                Fact("Plan", result["plan"], f"kind {result['kind']}"),
-                Fact("Its digest", result["digest"]),
-            ],
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title=f"Replay of {result['plan']}",
+        question="Does the running fleet carry what was planned?",
+        answer=answer(result),
+        facts=list(_facts(result)),
+        tables=list(_tables(result)),
+        plots=[_loads(result)],
+        inputs=[
+            Fact("Plan", result["plan"], f"kind {result['plan_kind']}"),
+            Fact("Its digest", result["digest"]),
+            *how_to_repeat(result),
+        ],
+        data=result,
     )
 
 

@@ -5,7 +5,8 @@ From its JSON result, which holds what is published beside what was measured.
 
 from brokerwise.report.html import Fact
 from brokerwise.report.numbers import counted
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 from brokerwise.report.reproduce_balance_cells import Result
 from brokerwise.report.reproduce_balance_figures import plots
 from brokerwise.report.reproduce_balance_sentences import (
@@ -69,19 +70,16 @@ def summary(result: Result) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title="Reproduced: balance",
-            question=_QUESTION,
-            answer=answer(result),
-            facts=_facts(result),
-            tables=tables(result),
-            plots=list(plots(result)),
-            inputs=_inputs(result),
-            data=_data(result),
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title="Reproduced: balance",
+        question=_QUESTION,
+        answer=answer(result),
+        facts=_facts(result),
+        tables=tables(result),
+        plots=list(plots(result)),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -105,24 +103,11 @@ def _seeds_value(result: Result) -> str:
 
 def _inputs(result: Result) -> list[Fact]:
     return [
-        Fact("Command", result["command"]),
         Fact("Seed", str(result["seed"])),
         Fact("Runs", counted(result["runs"], "simulated run")),
         Fact("Processes", f"{result['processes']:,}"),
-        Fact("Brokerwise", result["version"]),
+        *how_to_repeat(result),
     ]
-
-
-def _data(result: Result) -> Result:
-    """Without loads over time, which the plots hold already."""
-    return {
-        key: [_short(run) for run in value] if key in ("figures", "live") else value
-        for key, value in result.items()
-    }
-
-
-def _short(run: Result) -> Result:
-    return {key: value for key, value in run.items() if key != "loads"}
 
 
 def _listed(said: list[str]) -> list[str]:

@@ -5,7 +5,8 @@ From its JSON result, which holds what is published beside what was found.
 
 from brokerwise.report.html import Fact
 from brokerwise.report.numbers import counted
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 from brokerwise.report.reproduce_colocate_cells import Result
 from brokerwise.report.reproduce_colocate_figures import model_plots
 from brokerwise.report.reproduce_colocate_plans import plan_plots
@@ -74,19 +75,16 @@ def summary(result: Result) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title="Reproduced: colocate",
-            question=_QUESTION,
-            answer=answer(result),
-            facts=_facts(result),
-            tables=tables(result),
-            plots=[*model_plots(result), *plan_plots(result)],
-            inputs=_inputs(result),
-            data=_data(result),
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title="Reproduced: colocate",
+        question=_QUESTION,
+        answer=answer(result),
+        facts=_facts(result),
+        tables=tables(result),
+        plots=[*model_plots(result), *plan_plots(result)],
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -116,7 +114,6 @@ def _facts(result: Result) -> list[Fact]:
 def _inputs(result: Result) -> list[Fact]:
     setting = result["setting"]
     return [
-        Fact("Command", result["command"]),
         Fact("Seed", str(result["seed"])),
         Fact("Cells", counted(result["cells"], "cell")),
         Fact(
@@ -125,18 +122,8 @@ def _inputs(result: Result) -> list[Fact]:
             f"{setting['messages']} messages of each publisher",
         ),
         Fact("Processes", f"{result['processes']:,}"),
-        Fact("Brokerwise", result["version"]),
+        *how_to_repeat(result),
     ]
-
-
-def _data(result: Result) -> Result:
-    """Without single requests and points, which results.json has."""
-    kept = {key: value for key, value in result.items() if key != "requests"}
-    kept["learned"] = [
-        {key: value for key, value in record.items() if key not in ("points", "single")}
-        for record in result["learned"]
-    ]
-    return kept
 
 
 def _problems(result: Result) -> list[str]:

@@ -4,7 +4,8 @@ From its JSON result, which holds what is published beside what was measured.
 """
 
 from brokerwise.report.html import Fact, Table
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 from brokerwise.report.reproduce_fill_cells import Result
 from brokerwise.report.reproduce_fill_figures import figure_tables, plots
 from brokerwise.report.reproduce_fill_sentences import (
@@ -69,19 +70,16 @@ def summary(result: Result) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title="Reproduced: fill",
-            question=_QUESTION,
-            answer=answer(result),
-            facts=_facts(result),
-            tables=[*tables(result), *_claims(result)],
-            plots=list(plots(result)),
-            inputs=_inputs(result),
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title="Reproduced: fill",
+        question=_QUESTION,
+        answer=answer(result),
+        facts=_facts(result),
+        tables=[*tables(result), *_claims(result)],
+        plots=list(plots(result)),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -111,12 +109,11 @@ def _facts(result: Result) -> list[Fact]:
 
 def _inputs(result: Result) -> list[Fact]:
     return [
-        Fact("Command", result["command"]),
         Fact("Seed", str(result["seed"])),
         Fact("Instances of each setting", f"{result['instances']:,}"),
         Fact("Limit of columns", f"{result['limit_seconds']:g} s"),
         Fact("Processes", f"{result['processes']:,}"),
-        Fact("Brokerwise", result["version"]),
+        *how_to_repeat(result),
     ]
 
 

@@ -5,7 +5,8 @@ From its JSON result, which holds what is published beside what was measured.
 
 from brokerwise.report.html import Fact
 from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 from brokerwise.report.reproduce_overlay_cells import Result, at_sites, by_users
 from brokerwise.report.reproduce_overlay_figures import plots
 from brokerwise.report.reproduce_overlay_sentences import (
@@ -79,19 +80,16 @@ def summary(result: Result) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title="Reproduced: overlay",
-            question=_QUESTION,
-            answer=answer(result),
-            facts=_facts(result),
-            tables=tables(result),
-            plots=list(plots(result)),
-            inputs=_inputs(result),
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title="Reproduced: overlay",
+        question=_QUESTION,
+        answer=answer(result),
+        facts=_facts(result),
+        tables=tables(result),
+        plots=list(plots(result)),
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -114,12 +112,11 @@ def _facts(result: Result) -> list[Fact]:
 def _inputs(result: Result) -> list[Fact]:
     files = dict.fromkeys(regime["sites"] for regime in at_sites(result))
     return [
-        Fact("Command", result["command"]),
         Fact("Seed", str(result["seed"])),
         Fact("Samples", counted(result["samples"], "network")),
         *(Fact("Latencies", name) for name in files),
         Fact("Processes", f"{result['processes']:,}"),
-        Fact("Brokerwise", result["version"]),
+        *how_to_repeat(result),
     ]
 
 

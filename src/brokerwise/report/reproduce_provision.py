@@ -8,7 +8,8 @@ from typing import Any
 
 from brokerwise.report.html import Fact, Table
 from brokerwise.report.numbers import counted
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 from brokerwise.report.reproduce_provision_plots import plots
 from brokerwise.report.reproduce_provision_tables import (
     compared,
@@ -101,20 +102,17 @@ def summary(result: Result) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
+def page_of(result: Result) -> Page:
     traces = result["traces"]
-    return render_page(
-        Page(
-            title="Reproduced: provision",
-            question=_QUESTION,
-            answer=answer(result),
-            facts=_facts(result),
-            tables=[_titled(t, table) for t in traces for table in tables(t)],
-            plots=[plot for t in traces for plot in plots(t)],
-            inputs=_inputs(result),
-            data=result,
-        )
+    return Page(
+        title="Reproduced: provision",
+        question=_QUESTION,
+        answer=answer(result),
+        facts=_facts(result),
+        tables=[_titled(t, table) for t in traces for table in tables(t)],
+        plots=[plot for t in traces for plot in plots(t)],
+        inputs=_inputs(result),
+        data=result,
     )
 
 
@@ -128,11 +126,11 @@ def _facts(result: Result) -> list[Fact]:
 
 
 def _inputs(result: Result) -> list[Fact]:
-    facts = [Fact("Command", result["command"]), Fact("Seed", str(result["seed"]))]
+    facts = [Fact("Seed", str(result["seed"]))]
     for trace in result["traces"]:
         facts.append(Fact(trace["title"], trace["digest"], trace["rates"]))
         facts.append(Fact("Its profile (figures 8 to 12)", trace["profile"]))
-    return [*facts, Fact("Brokerwise", result["version"])]
+    return [*facts, *how_to_repeat(result)]
 
 
 def _verdict(result: Result) -> str:

@@ -4,27 +4,27 @@ from collections.abc import Iterator
 
 from brokerwise.report.balance_plots import cov_plot, loads_plot
 from brokerwise.report.balance_sentences import Result, byte_rate
-from brokerwise.report.html import Fact, Table
+from brokerwise.report.decision import changes_table
+from brokerwise.report.html import Fact
 from brokerwise.report.numbers import counted
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
+from brokerwise.report.repeating import how_to_repeat
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
-    return render_page(
-        Page(
-            title="A skew, and its repair",
-            question="Does the balancer make loads even, without losing a message?",
-            answer=answer(result),
-            facts=list(_facts(result)),
-            tables=[_brokers(result)],
-            plots=[loads_plot(result), cov_plot(result)],
-            inputs=[
-                Fact("Approved", result["digest"], result["reason"]),
-                Fact("Seed", f"{result['seed']}"),
-            ],
-            data=result,
-        )
+def page_of(result: Result) -> Page:
+    return Page(
+        title="A skew, and its repair",
+        question="Does the balancer make loads even, without losing a message?",
+        answer=answer(result),
+        facts=list(_facts(result)),
+        tables=[changes_table("What was approved", result["changes"])],
+        plots=[loads_plot(result), cov_plot(result)],
+        inputs=[
+            Fact("Approved", result["digest"], result["reason"]),
+            Fact("Seed", f"{result['seed']}"),
+            *how_to_repeat(result),
+        ],
+        data=result,
     )
 
 
@@ -35,7 +35,7 @@ def answer(result: Result) -> str:
         f"{counted(result['moves'], 'move')}, lost {result['lost']:,}, "
         f"twice {result['twice']:,}"
     )
-    return f"{counted(result['brokers'], 'broker')}: {moved}"
+    return f"{counted(result['brokers'], 'broker')}: {moved}."
 
 
 def _facts(result: Result) -> Iterator[Fact]:
@@ -54,21 +54,4 @@ def _facts(result: Result) -> Iterator[Fact]:
         f"{result['delivered']:,}",
         f"of {counted(result['published'], 'message')}; lost {result['lost']:,}, twice "
         f"{result['twice']:,}",
-    )
-
-
-def _brokers(result: Result) -> Table:
-    return Table(
-        "What was approved",
-        ("broker", "load", "after", "sessions that come", "sessions that leave"),
-        [
-            (
-                broker["broker"],
-                byte_rate(broker["load"]),
-                byte_rate(broker["load_after"]),
-                f"{broker['arriving']:,}",
-                f"{broker['leaving']:,}",
-            )
-            for broker in result["changes"]
-        ],
     )

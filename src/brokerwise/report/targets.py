@@ -5,29 +5,28 @@ from typing import Any
 
 from brokerwise.report.html import Fact, Table
 from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.report.page import Page, render_page
+from brokerwise.report.page import Page
 from brokerwise.report.plots import Axis, Plot, Series
+from brokerwise.report.repeating import how_to_repeat
 
 Result = Mapping[str, Any]
 
 
-def render(result: Result) -> str:
-    """The report as one HTML file; the same result gives the same text."""
+def page_of(result: Result) -> Page:
     topics = sorted(result["topics"], key=_lateness, reverse=True)
-    return render_page(
-        Page(
-            title=f"Targets of {result['plan']}",
-            question="Do the topics of the running fleet meet their targets?",
-            answer=answer(result),
-            facts=list(_facts(result)),
-            tables=[],
-            plots=[_latencies(topics), _predictions(topics)],
-            inputs=[
-                Fact("Plan", result["plan"], f"kind {result['kind']}"),
-                Fact("Its digest", result["digest"]),
-            ],
-            data=result,
-        )
+    return Page(
+        title=f"Targets of {result['plan']}",
+        question="Do the topics of the running fleet meet their targets?",
+        answer=answer(result),
+        facts=list(_facts(result)),
+        tables=[],
+        plots=[_latencies(topics), _predictions(topics)],
+        inputs=[
+            Fact("Plan", result["plan"], f"kind {result['plan_kind']}"),
+            Fact("Its digest", result["digest"]),
+            *how_to_repeat(result),
+        ],
+        data=result,
     )
 
 
@@ -111,6 +110,7 @@ def _predictions(topics: Sequence[Mapping[str, Any]]) -> Plot:
             ),
             Series("equal", ends, ends, ["", ""], "line", dashed=True),
         ],
+        [_table(topics)],
     )
 
 

@@ -47,7 +47,8 @@ class KeptAside:
 @dataclass(frozen=True)
 class DatasetStatus:
     """`rows`, `segments` and `bytes` are kept now; `fed` and `rejected` count since
-    it was made. `last_rejected`, newest first, only if it was asked for alone."""
+    it was made, `last_fed` is when it was fed last, if it was. `last_rejected`, newest
+    first, only if it was asked for alone."""
 
     name: str
     kind: str
@@ -59,6 +60,7 @@ class DatasetStatus:
     bytes: int
     fed: int
     rejected: int
+    last_fed: float | None = None
     last_rejected: tuple[KeptAside, ...] = ()
 
 

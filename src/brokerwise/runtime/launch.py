@@ -18,7 +18,7 @@ class Launch:
     Attributes
     ----------
     coordinator, data_cluster
-        Where a broker finds them; empty without one.
+        Where a broker, and the coordinator, finds them; empty without one.
     state
         The directory of the coordinator, or of the data cluster.
     certificate, private_key, authority

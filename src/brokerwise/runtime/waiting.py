@@ -2,9 +2,14 @@
 
 import asyncio
 import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.1, 1.0
+
+T = TypeVar("T")
 
 
 class Signal:
@@ -35,6 +40,33 @@ class Signal:
             waiter.cancel()
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
+
+
+@asynccontextmanager
+async def together() -> AsyncIterator[asyncio.TaskGroup]:
+    """Tasks that end with the context. The first that fails ends the others; what it
+    raised is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from None
+
+
+async def few_at_a_time(
+    works: Iterable[Callable[[], Awaitable[T]]], most: int
+) -> list[T]:
+    """What each of them gives, in their order. The first that fails ends the others;
+    what it raised is raised."""
+    room = asyncio.Semaphore(most)
+
+    async def one(work: Callable[[], Awaitable[T]]) -> T:
+        async with room:
+            return await work()
+
+    async with together() as group:
+        tasks = [group.create_task(one(work)) for work in works]
+    return [task.result() for task in tasks]
 
 
 @dataclass

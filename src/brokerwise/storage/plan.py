@@ -1,7 +1,7 @@
 """A plan directory of kind provision or fill: read it, write it, its digest."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -225,11 +225,26 @@ def plan_table(place: Place, header: PlanHeader, table: str) -> Place:
 def read_plan(place: Place) -> Plan:
     """The whole plan in memory."""
     header = read_plan_header(place)
+    selection, broker_of_pair = _read_placement(place, header)
+    plan = replace(
+        read_plan_runs(place, header),
+        selection=selection,
+        weights=_read_weights(place, header, selection.subscribers),
+    )
+    if not np.array_equal(plan.placement.brokers_of(selection), broker_of_pair):
+        raise InputError(
+            f"{place}: the placement puts pairs on other brokers than the assignment "
+            "says; find out which with brokerwise audit"
+        )
+    return plan
+
+
+def read_plan_runs(place: Place, header: PlanHeader) -> Plan:
+    """The plan without its weights, whose pairs stay on disk; O(topics + brokers)."""
     fleet = read_fleet(header)
     brokers = read_small_table(plan_table(place, header, "brokers"))
     assignment = read_small_table(plan_table(place, header, "assignment"))
-    selection, broker_of_pair = _read_placement(place, header)
-    plan = Plan(
+    return Plan(
         kind=header.kind,
         algorithm=header.algorithm,
         status=Status(header.status),
@@ -241,7 +256,7 @@ def read_plan(place: Place) -> Plan:
             brokers["capacity"].to_numpy(),
             brokers["load"].to_numpy(),
         ),
-        selection=selection,
+        selection=None,
         placement=Placement(
             assignment["topic"].to_numpy(),
             assignment["broker"].to_numpy(),
@@ -252,14 +267,7 @@ def read_plan(place: Place) -> Plan:
         options=header.options,
         seed=header.seed,
         seconds=header.seconds,
-        weights=_read_weights(place, header, selection.subscribers),
     )
-    if not np.array_equal(plan.placement.brokers_of(selection), broker_of_pair):
-        raise InputError(
-            f"{place}: the placement puts pairs on other brokers than the assignment "
-            "says; find out which with brokerwise audit"
-        )
-    return plan
 
 
 def _read_weights(place: Place, header: PlanHeader, subscribers: int) -> Weights:

@@ -4,6 +4,8 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from brokerwise.experiments.emergency.disturbing import Kill
 from brokerwise.experiments.emergency.generating import generate
 from brokerwise.experiments.emergency.measures import Measures
@@ -42,6 +44,7 @@ def told(measures: Measures) -> str:
     return "\n".join(lines(measures))
 
 
+@pytest.mark.long
 def test_everyone_gets_everything_once_whatever_is_killed(tmp_path: Path) -> None:
     found = measure(asyncio.run(played(generate(SETTINGS), tmp_path)))
     assert found.is_good, told(found)

@@ -76,6 +76,17 @@ def test_the_fewest_brokers_are_found_among_many() -> None:
     assert found is not None and found.added == 8
 
 
+@pytest.mark.parametrize("brokers", range(3, 17))
+def test_every_size_up_to_eight_times_as_many_is_found(brokers: int) -> None:
+    problem = Problem.of(plain(2, [[2] * 32 * brokers, []]))
+    found = proposed(problem, 100)  # 64 each
+    assert found is not None and found.added == brokers - 2
+
+
+def test_more_than_eight_times_as_many_are_not_proposed() -> None:
+    assert proposed(Problem.of(plain(2, [[2] * 32 * 17, []])), 100) is None
+
+
 def test_a_fleet_that_nothing_smaller_can_carry_keeps_its_size() -> None:
     # 39 each is little, but twice 39 is more than 65.
     assert proposed(Problem.of(plain(2, [[2] * 19, [2] * 19])), 100) is None

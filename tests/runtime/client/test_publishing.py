@@ -336,6 +336,7 @@ def test_a_broker_that_is_in_no_route_any_more_is_left() -> None:
             await client.publish("news", 1)
             old.tell("ann", stale(route(fleet, 2, 1)))
             await until(lambda: new.users)
+            await client.prepare(["news"])
             await client.publish("news", 2)
             await until(lambda: not old.users)
             await client.flush()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +60,24 @@ class Fleet:
 
 
 @asynccontextmanager
-async def beating(fleet: Running, *brokers: FakeBroker) -> AsyncIterator[None]:
+async def beating(
+    fleet: Running, *brokers: FakeBroker, **report: float
+) -> AsyncIterator[None]:
     """Planning may take longer than a lease, the first time."""
 
+    over = asyncio.Event()
+
     async def beat() -> None:
-        while True:
-            await asyncio.gather(*(fake.beat(fleet) for fake in brokers))
-            await asyncio.sleep(0.5)
+        while not over.is_set():
+            await asyncio.gather(*(fake.beat(fleet, **report) for fake in brokers))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), 0.5)
 
     task = asyncio.create_task(beat())
     try:
         yield
     finally:
-        task.cancel()
+        over.set()
         await asyncio.gather(task, return_exceptions=True)
 
 

@@ -23,6 +23,7 @@ from brokerwise.runtime.control import (
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
+from brokerwise.runtime.coordinator.watch_data import DataSource
 from brokerwise.runtime.seed import Seed, SeedBroker
 from brokerwise.runtime.service.listening import listen, server, url_of
 from brokerwise.runtime.tokens import Keys, Role
@@ -42,7 +43,10 @@ def run(
     """In the debug mode of asyncio, if it is on, HTTP costs ten times as much."""
 
     async def bounded() -> T:
-        return await asyncio.wait_for(work, seconds)
+        try:
+            return await asyncio.wait_for(work, seconds)
+        finally:
+            await asyncio.sleep(0.02)  # for servers to hear that clients have gone
 
     return asyncio.run(bounded(), debug=debug)
 
@@ -63,8 +67,8 @@ def plain_seed(count: int, placement: str = "round-robin") -> Seed:
 
 
 class Clock:
-    """The real time, and what a test adds to it: to that which leases go by, and to
-    that of the day."""
+    """What leases go by stands still until a test adds to it, so that no lease ends
+    because a machine is slow; the time of the day goes on, and may be added to."""
 
     def __init__(self) -> None:
         self.added = 0.0
@@ -74,7 +78,7 @@ class Clock:
         return time.time() + self.added_to_day
 
     def __call__(self) -> float:
-        return time.monotonic() + self.added
+        return self.added
 
 
 class Caller:
@@ -130,7 +134,11 @@ class Running(Caller):
 
 @asynccontextmanager
 async def running(
-    folder: Path, seed: Seed | None = None, *, chores: bool = True
+    folder: Path,
+    seed: Seed | None = None,
+    *,
+    chores: bool = True,
+    data: DataSource | None = None,
 ) -> AsyncIterator[Running]:
     """With a seed it starts anew; without one from what the folder holds."""
     path = folder / STATE_FILE
@@ -140,7 +148,9 @@ async def running(
     url = url_of(bound, "127.0.0.1", secure=False)
     clock = Clock()
     with Store(path) as store:
-        coordinator = Coordinator(store, KEYS, ask, clock=clock, wall=clock.wall)
+        coordinator = Coordinator(
+            *(store, KEYS, ask), data=data, clock=clock, wall=clock.wall
+        )
         started = asyncio.Event()
         serving = server(make_app(coordinator), started.set)
         tasks = [asyncio.create_task(serving.serve([bound]))]
@@ -151,6 +161,7 @@ async def running(
             yield Running(url, coordinator, clock)
             assert not any(task.done() for task in tasks), "it ended by itself"
         finally:
+            coordinator.watching.end()
             serving.should_exit = True
             await tasks[0]
             for task in tasks:
@@ -163,7 +174,8 @@ class FakeBroker:
 
     `answers` gives the answer to a step of a move, by step; an asyncio.Event holds it
     back until it is set. `positions` is what it has seen of topics, `rates` what they
-    bring in bytes a second, and `wants` the topics of each user who is connected.
+    bring in bytes a second, `loads` what it says of them, and `wants` the topics of
+    each user who is connected. `asked` are the pages that it was asked for.
     """
 
     def __init__(self, name: str) -> None:
@@ -181,6 +193,8 @@ class FakeBroker:
         self.hold: dict[str, asyncio.Event] = {}
         self.stops: list[bool] = []
         self.rates: dict[str, float] = {}
+        self.loads: dict[str, dict[str, float]] = {}
+        self.asked: list[str] = []
         self.wants: dict[str, set[str]] = {}
         self.deaf = False
         self.refusing = False
@@ -204,10 +218,10 @@ class FakeBroker:
             ssl=coordinator.tls,
         )
 
-    async def beat(self, coordinator: Caller) -> Any:
+    async def beat(self, coordinator: Caller, **changes: float) -> Any:
         counts = {"sessions": 1, "topics": 2, "received": 3, "delivered": 4}
         body = {"broker": self.name, "epoch": self.epoch, "load_per_second": 1.5}
-        return await coordinator.as_broker("/heartbeat", body | counts)
+        return await coordinator.as_broker("/heartbeat", body | counts | changes)
 
     async def join(
         self, coordinator: Caller, *topics: str, leave: tuple[str, ...] = ()
@@ -229,6 +243,7 @@ class FakeBroker:
         holder = KEYS.holder(request.token())
         assert holder is not None
         assert holder.role is Role.BROKER
+        self.asked.append(request.path)
         if self.deaf:
             await asyncio.sleep(60)
         if self.refusing:
@@ -236,6 +251,12 @@ class FakeBroker:
         match request.path:
             case "/balance":
                 return HttpAnswer(200, msgspec.json.encode(self._carries()))
+            case "/load":
+                page = {"broker": self.name, "topics": self.loads, "fed": 0}
+                return HttpAnswer(200, msgspec.json.encode(page))
+            case "/sessions":
+                found = {user: {"topics": t} for user, t in self.wants.items()}
+                return HttpAnswer(200, msgspec.json.encode(found))
             case "/control/routes":
                 return HttpAnswer(200, self._learn(request.body))
             case "/control/move":

@@ -1,8 +1,12 @@
 """What fleets of tests start from."""
 
+from collections.abc import Callable
+
 from brokerwise.runtime.control import Axis, Branch, OverlayPart
 from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.service.state_file import Sql
 
+States = Callable[[Seed], Sql]
 PLANNED = Seed(
     (SeedBroker("b0", capacity=500), SeedBroker("b1", capacity=300)),
     "plan",

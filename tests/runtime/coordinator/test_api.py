@@ -276,7 +276,7 @@ def test_health_docs_and_description_are_open_and_load_nothing(tmp_path: Path) -
             description = await request("GET", f"{fleet.url}/openapi.json")
             paths = json.loads(description.body)["paths"]
             assert {"/registerbroker", "/balance/plan", "/metrics"} <= set(paths)
-            assert len(paths) == 25
+            assert len(paths) == 28
             page = await request("GET", f"{fleet.url}/docs")
             assert page.content_type.startswith("text/html")
             text = page.body.decode()

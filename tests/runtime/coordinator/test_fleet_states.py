@@ -17,6 +17,7 @@ from brokerwise.runtime.coordinator.brokers import (
     find_broker,
     the_broker,
 )
+from brokerwise.runtime.coordinator.finding import find
 from brokerwise.runtime.coordinator.membership import GONE, BrokerState, Then
 from brokerwise.runtime.coordinator.moving import UNFINISHED, MoveState
 from brokerwise.runtime.coordinator.store import new_state
@@ -47,6 +48,18 @@ class FleetMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.sql.close()
+
+    @rule(text=st.sampled_from([*USERS, *TOPICS]))
+    def find(self, text: str) -> None:
+        found = find(self.sql, text)
+        assert all(each["why"] for each in [*found["topics"], *found["users"]])
+        for user in found["users"]:
+            places = [session["broker"] for session in user["sessions"]]
+            assert places == [s.broker for s in seats.seats_of(self.sql, user["user"])]
+        for topic in found["topics"]:
+            assert (
+                topic["brokers"] == carriers.carried(self.sql, topic["topic"]).brokers
+            )
 
     @rule(broker=brokers)
     def register(self, broker: str) -> None:

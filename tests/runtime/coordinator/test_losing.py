@@ -1,6 +1,5 @@
 """Brokers that fall silent, freeze, leave, come back or never come."""
 
-import asyncio
 from pathlib import Path
 
 from tests.runtime.coordinator.fakes import (
@@ -110,7 +109,7 @@ def test_nobody_is_lost_until_one_lease_after_a_restart(tmp_path: Path) -> None:
         ):
             assert (await fleet.broker("b0"))["state"] == "up"
         async with running(tmp_path) as fleet:
-            fleet.pass_time(2.5)
+            fleet.pass_time(1.5)
             assert (await fleet.broker("b0"))["state"] == "up"
             assert (await b0.beat(fleet))["lost"] is False
             fleet.pass_time(4)
@@ -133,9 +132,9 @@ def test_a_broker_that_cannot_be_told_is_told_when_it_is_heard_again(
             joined = await b1.join(fleet, "news")
             assert joined["cursors"] == []
             assert b0.routes == {}
-            again = asyncio.get_running_loop().time()
+            asked = len(b0.asked)
             await b1.join(fleet, "news", "art")  # does not wait for b0 again
-            assert asyncio.get_running_loop().time() - again < 0.9
+            assert len(b0.asked) == asked
             b0.deaf = False
             await b0.beat(fleet)
             await until(lambda: b0.members("news") == ["b0", "b1"])

@@ -25,6 +25,7 @@ from tests.runtime.coordinator.fakes import (
     token,
     until,
 )
+from tests.runtime.coordinator.watchers import watcher
 
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.launch import Launch, Ready
@@ -99,6 +100,30 @@ def test_it_stops_in_good_order_on_sigterm_and_when_its_input_ends(
         process.child.stdin.close()
         assert process.wait() == 0
     assert not (state / f"{STATE_FILE}-wal").exists()
+
+
+def test_it_stops_at_once_and_without_a_word_while_somebody_watches(
+    state: Path,
+) -> None:
+    async def work(process: Coordinator) -> None:
+        async with watcher(Caller(process.url)) as seen:
+            await seen.next("tick")
+            process.child.send_signal(signal.SIGTERM)
+            await seen.ended()
+            assert await asyncio.to_thread(process.wait) == 0
+
+    with coordinator(state) as process:
+        run(work(process))
+        assert process.close() == b""
+
+
+def test_it_asks_the_data_cluster_of_which_it_was_told(state: Path) -> None:
+    async def work(url: str) -> None:
+        async with watcher(Caller(url)) as seen:
+            assert "http://127.0.0.1:1/" in (await seen.next("data"))["problem"]
+
+    with coordinator(state, data_cluster="http://127.0.0.1:1") as process:
+        run(work(process.url))
 
 
 def test_without_a_state_it_says_so_and_ends(tmp_path: Path) -> None:

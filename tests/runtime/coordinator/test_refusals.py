@@ -40,6 +40,8 @@ PAGES = {
     "/status": "operator",
     "/topics": "operator",
     "/metrics": "operator",
+    "/watch/broker/b0": "operator",
+    "/watch/find": "operator",
     "/subchannels": "user broker operator",
 }
 TOKENS = {"user": token("ann"), "broker": BROKER, "operator": OPERATOR}

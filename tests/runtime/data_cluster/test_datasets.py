@@ -71,15 +71,16 @@ def test_a_description_has_what_is_kept_what_was_fed_and_the_last_rejected(
     create_dataset(sql, EVENTS, 5.0)
     shown = describe(sql, "events")
     assert (shown.rows, shown.segments, shown.fed, shown.rejected) == (0, 0, 0, 0)
+    assert shown.last_fed is None
     add_segment(sql, Segment(3, "events", "a.parquet", 10, 100, 6.0))
     add_segment(sql, Segment(4, "events", "b.parquet", 5, 50, 7.0))
-    count_fed(sql, "events", 900, 20)
-    count_fed(sql, "events", 100, 10)
+    count_fed(sql, "events", 900, 20, 6.0)
+    count_fed(sql, "events", 100, 10, 7.5)
     rejects = [Reject(line, f"text {line}", "reason") for line in range(1, 31)]
     keep_aside(sql, "events", "b", rejects, 8.0)
     shown = describe(sql, "events")
     assert (shown.rows, shown.segments, shown.bytes) == (15, 2, 150)
-    assert (shown.fed, shown.rejected) == (1_000, 30)
+    assert (shown.fed, shown.rejected, shown.last_fed) == (1_000, 30, 7.5)
     assert [each.line for each in shown.last_rejected] == list(range(30, 10, -1))
 
 
@@ -88,7 +89,7 @@ def test_a_dropped_dataset_takes_everything_that_was_fed_with_it(sql: Sql) -> No
     create_dataset(sql, USERS, 5.0)
     for number, name in enumerate(["events", "Users", "events"], 1):
         add_segment(sql, Segment(number, name, f"{number}.parquet", 1, 1, 6.0))
-        count_fed(sql, name, 1, 1)
+        count_fed(sql, name, 1, 1, 6.0)
     note_answer(sql, "events", "b", Fed(1, 0), 6.0)
     keep_aside(sql, "events", "b", [Reject(1, "", "")], 6.0)
     before = registered(sql, "events")
@@ -98,7 +99,7 @@ def test_a_dropped_dataset_takes_everything_that_was_fed_with_it(sql: Sql) -> No
     assert not is_current(sql, before)
     shown = describe(sql, "events")
     assert (shown.rows, shown.segments, shown.fed, shown.rejected) == (0, 0, 0, 0)
-    assert shown.last_rejected == ()
+    assert (shown.last_fed, shown.last_rejected) == (None, ())
     assert answered_before(sql, "events", "b") is None
     assert describe(sql, "Users").rows == describe(sql, "Users").fed == 1
 

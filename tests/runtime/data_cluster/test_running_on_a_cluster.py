@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from tests.processes import Process
 from tests.standalone import Standalone
 
@@ -11,6 +12,7 @@ ROOT = Path(__file__).parents[3]
 FIRST = [{"type": "fire", "cell": 0}, {"type": "fire", "cell": 2}]
 
 
+@pytest.mark.long
 def test_channels_run_on_a_cluster_that_loses_a_worker_until_spark_itself_ends(
     cluster: Standalone, tmp_path: Path
 ) -> None:

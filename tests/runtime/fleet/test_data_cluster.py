@@ -22,7 +22,7 @@ NAME = "data-cluster"
 TWO = seed_of_count(2, "round-robin", {})
 
 
-def test_it_comes_before_the_brokers_which_are_told_where_it_is(
+def test_it_comes_before_the_others_which_are_told_where_it_is(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     state = tmp_path / "state"
@@ -40,8 +40,9 @@ def test_it_comes_before_the_brokers_which_are_told_where_it_is(
     (file,) = found
     assert file.data == str(state / "data")
     names = [start["name"] for start in fakes.starts()]
-    assert names[:2] == ["coordinator", NAME]
-    data_cluster, *brokers = fakes.starts()[1:]
+    assert names[:2] == [NAME, "coordinator"]
+    data_cluster, coordinator, *brokers = fakes.starts()
+    assert coordinator["data_cluster"] == file.data_cluster
     assert sorted(data_cluster["keys"]) == ["broker", "operator", "user"]
     assert data_cluster["state"] == file.data
     assert (data_cluster["master"], data_cluster["conf"]) == ("local[1]", wanted.conf)
@@ -103,7 +104,7 @@ def test_when_it_does_not_come_up_nothing_is_left_running(
 
     with pytest.raises(DataClusterStartError, match="the data cluster exited with 1"):
         run(work())
-    assert [start["name"] for start in fakes.starts()] == ["coordinator", NAME]
+    assert [start["name"] for start in fakes.starts()] == [NAME]
     assert all(gone(start["pid"]) for start in fakes.starts())
     assert find_fleet(tmp_path) is None
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from brokerwise.experiments.emergency.city import reports, shelters
@@ -31,6 +32,7 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.data_client import DataClient
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet
+from brokerwise.runtime.waiting import few_at_a_time, together
 
 LEAD_SECONDS = 2.0  # for players to start
 LOOK_SECONDS = 0.5  # between two looks at the data cluster's state
@@ -138,13 +140,9 @@ class _Play:
     async def _register(self) -> dict[str, str]:
         users = sorted(self._scenario.of_user())
         places = places_at_login(self._scenario)
-        room = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(user: str) -> str:
-            async with room:
-                return await self._operator.register(user, places.get(user))
-
-        tokens = await asyncio.gather(*(one(user) for user in users))
+        register = self._operator.register
+        works = [partial(register, user, places.get(user)) for user in users]
+        tokens = await few_at_a_time(works, _AT_ONCE)
         return dict(zip(users, tokens, strict=True))
 
     def _task(
@@ -166,7 +164,7 @@ class _Play:
         settings = self._scenario.settings
         made = reports(settings.seed, settings.reports, settings.seconds)
         feeding = ReportFeeding(self._client, made, self._began)
-        async with asyncio.TaskGroup() as group:
+        async with together() as group:
             group.create_task(feeding.run())
             for kill in self._kills:
                 group.create_task(self._disturb(kill, crew))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from brokerwise.experiments.emergency.city import Report
 from brokerwise.experiments.emergency.definitions import REPORTS
 from brokerwise.runtime.data_client import DataClient
+from brokerwise.runtime.waiting import together
 
 BATCH_SECONDS = 0.25  # reports of so long go together
 
@@ -26,7 +27,7 @@ class ReportFeeding:
     async def run(self) -> None:
         """Returns when all are acknowledged; raises what a feed raises that is not
         answered within its patience. Cancelling it leaves out the rest."""
-        async with asyncio.TaskGroup() as group:
+        async with together() as group:
             fed = 0
             while fed < len(self._reports):
                 await asyncio.sleep(BATCH_SECONDS)

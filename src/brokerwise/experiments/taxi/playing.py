@@ -17,6 +17,7 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.data_client import DataClient
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet
+from brokerwise.runtime.waiting import together
 
 LEAD_SECONDS = 2.0  # for everyone to get ready
 LOOK_SECONDS = 0.4  # between two looks at the data cluster's state
@@ -83,7 +84,7 @@ async def _client(fleet: RunningFleet, user: str) -> Client:
 
 
 async def _all(taxis: Sequence[Taxi], began: float, tell: Tell) -> None:
-    async with asyncio.TaskGroup() as group:
+    async with together() as group:
         driving = [group.create_task(taxi.drive(began)) for taxi in taxis]
         while not all(task.done() for task in driving):
             await asyncio.wait(driving, timeout=10.0)

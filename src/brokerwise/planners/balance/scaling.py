@@ -103,24 +103,19 @@ def _grown(
 ) -> Resizing | None:
     """The fewest more brokers for which all are at most at the target."""
     limit = sizing.target * sizing.capacity
-    staying = int((~problem.closing).sum())
+    last = (MOST_TIMES - 1) * int((~problem.closing).sum())
     low, high = 0, 1
-    found = None
-    while high <= staying * (MOST_TIMES - 1):
-        if lower_bound(problem.snapshot, staying + high) <= limit:
-            found = solve(_with_more(problem, high), options)
-            if _highest(found, _with_more(problem, high).closing) <= limit:
-                break
-        low, high, found = high, 2 * high, None
-    while found is not None and high - low > 1:
+    while (found := _opened(problem, high, options, limit)) is None:
+        if high == last:
+            return None
+        low, high = high, min(2 * high, last)
+    while high - low > 1:
         middle = (low + high) // 2
-        tried = solve(_with_more(problem, middle), options)
-        if _highest(tried, _with_more(problem, middle).closing) <= limit:
-            high, found = middle, tried
-        else:
+        tried = _opened(problem, middle, options, limit)
+        if tried is None:
             low = middle
-    if found is None:
-        return None
+        else:
+            high, found = middle, tried
     return Resizing(
         high,
         _with_more(problem, high).closing,
@@ -129,6 +124,17 @@ def _grown(
         f"capacity, more than {100 * sizing.high:g} %; with {high:,} more at most "
         f"{_percent(found.max_after, sizing)}",
     )
+
+
+def _opened(
+    problem: Problem, more: int, options: Options, limit: float
+) -> Rebalancing | None:
+    """The fleet with more brokers; None if one would carry more than the limit."""
+    larger = _with_more(problem, more)
+    if lower_bound(larger.snapshot, int((~larger.closing).sum())) > limit:
+        return None
+    found = solve(larger, options)
+    return found if _highest(found, larger.closing) <= limit else None
 
 
 def _shrunk(

@@ -171,7 +171,7 @@ class Step:
         self._bytes -= len(data)
         try:
             done(result)
-        except Exception:
+        except Exception:  # those behind it in the line have their turn all the same
             _log.exception("step %s: what follows a message failed", self.spec)
         self._send()
         if not len(self):

@@ -110,7 +110,7 @@ def _serve(spec: str) -> None:
     threading.Thread(target=_read, args=(lines, messages), daemon=True).start()
     try:
         work = work_of(spec)
-    except Exception as problem:
+    except Exception as problem:  # the step's own module may raise anything
         _write(answers, Reply(problem=f"{type(problem).__name__}: {problem}"))
         return
     _write(answers, Reply())

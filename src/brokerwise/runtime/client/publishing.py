@@ -82,6 +82,7 @@ class Publisher:
             self._mend()
             self._setting.check()
             await self._progressed.wait()
+        self._choose_anew()  # a connection may be there before anyone is told of it
 
     async def flush(self) -> None:
         while any(link.sent > link.confirmed for link in self._setting.links):

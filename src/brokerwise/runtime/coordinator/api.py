@@ -1,7 +1,7 @@
 """The coordinator's HTTP API: its paths, who may call them, what they answer."""
 
 from brokerwise.runtime import control
-from brokerwise.runtime.coordinator import balance_endpoints, bodies
+from brokerwise.runtime.coordinator import balance_endpoints, bodies, watch_endpoints
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.endpoints import Endpoints
 from brokerwise.runtime.service import fields
@@ -21,13 +21,19 @@ def make_app(coordinator: Coordinator) -> Gate:
     """The whole API as an ASGI application; it does not run the coordinator."""
     calls = Endpoints(coordinator)
     balance = balance_endpoints.BalanceEndpoints(coordinator)
+    watch = watch_endpoints.WatchEndpoints(coordinator)
     about = Service(
         title="Brokerwise coordinator",
         description="Registers brokers and users, places sessions, keeps routes, "
         "drives moves and drains, and balances load. All bodies are JSON.",
-        endpoints=[*endpoints(calls), *balance_endpoints.endpoints(balance)],
+        endpoints=[
+            *endpoints(calls),
+            *balance_endpoints.endpoints(balance),
+            *watch_endpoints.endpoints(watch),
+        ],
         health=(calls.health, fields.Health),
         metrics=calls.metrics,
+        pages=watch_endpoints.pages(),
     )
     return make_service(about, coordinator.keys)
 

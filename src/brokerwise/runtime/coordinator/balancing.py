@@ -43,7 +43,8 @@ _log = logging.getLogger(__name__)
 
 class Balancing:
     """`wall` gives seconds since 1970; `wake` lets what was decided begin at once;
-    `looks` counts how often it looked by itself."""
+    `moves_ended` is told of moves that are over; `looks` counts how often it looked by
+    itself."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Balancing:
         self._telling = telling
         self.now = wall
         self.wake = wake
+        self.moves_ended: Callable[[list[Move]], None] = lambda moves: None
         self.looks = 0
         self._words = ""
         self._turn = asyncio.Lock()
@@ -95,6 +97,7 @@ class Balancing:
         ended = notice_ended(sql, now)
         if ended:
             self._seen = None  # it shows them where they were
+            self.moves_ended(ended)
         if self._listening:
             self._unheard += [_ended(now, move) for move in ended]
         carrying_out.advance(sql, now)
@@ -261,7 +264,7 @@ class Balancing:
             self._mind, found = await asyncio.to_thread(work)
         except BrokerwiseError:
             raise
-        except Exception as fault:
+        except Exception as fault:  # the coordinator goes on, and thinks anew
             _log.exception("the balancer failed")
             self._mind = None
             raise UnavailableError(f"the balancer failed: {fault!r}") from fault

@@ -26,6 +26,8 @@ from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.placement import Point
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Ask, Telling
+from brokerwise.runtime.coordinator.watch_data import DataSource
+from brokerwise.runtime.coordinator.watching import Watching
 from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.service.state_file import Sql
 from brokerwise.runtime.tokens import Keys, Role
@@ -40,7 +42,7 @@ class Coordinator:
     """Answers requests at once from the stored state, and stores what they change.
 
     `run` does the rest. `clock` gives seconds that never go back, `wall` seconds
-    since 1970. Calls raise RefusalError.
+    since 1970. `data` is the data cluster, if there is one. Calls raise RefusalError.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Coordinator:
         ask: Ask,
         *,
         tls: ssl.SSLContext | None = None,
+        data: DataSource | None = None,
         clock: Clock = time.monotonic,
         wall: Clock = time.time,
     ) -> None:
@@ -66,7 +69,14 @@ class Coordinator:
             sweep=self.sweep,
             wall=wall,
         )
+        self.watching = Watching(
+            *(store.sql, self.reports, self._telling, self.balancing),
+            data=data,
+            clock=clock,
+            wall=wall,
+        )
         self.balancing.wake = self._chores.wake
+        self.balancing.moves_ended = self.watching.end_moves
         self._leases = Leases()
         for broker in all_brokers(store.sql):
             if broker.alive:
@@ -78,11 +88,12 @@ class Coordinator:
         return self._store.sql
 
     async def run(self) -> None:
-        """Look after leases, moves, drains and the balance of the fleet until
-        cancelled, which loses nothing."""
+        """Look after leases, moves, drains, the balance of the fleet and those who
+        watch it until cancelled, which loses nothing."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._chores.run())
             group.create_task(self.balancing.run())
+            group.create_task(self.watching.run())
 
     def register(self, registration: BrokerRegistration) -> BrokerConfiguration:
         with self._store.change() as sql:
@@ -98,6 +109,7 @@ class Coordinator:
             return HeartbeatAnswer(lost=True)
         self._heard(report.broker)
         self.reports[report.broker] = report
+        self.watching.hear(report)
         alive = (b.address for b in all_brokers(self.sql) if b.alive)
         return HeartbeatAnswer(lost=False, brokers=tuple(alive))
 

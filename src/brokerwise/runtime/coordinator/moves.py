@@ -166,6 +166,28 @@ def is_moving(sql: Sql, source: str, user: str | None = None) -> bool:
     return found.fetchone() is not None
 
 
+def moves_under_way(sql: Sql, user: str, source: str) -> list[Move]:
+    """Those of a user's sessions on a broker that are not over."""
+    rows = sql.execute(
+        f"SELECT {_COLUMNS} FROM moves WHERE user = ? AND source = ?"
+        f" AND {_UNFINISHED} ORDER BY id",
+        (user, source),
+    )
+    return [_move(*row) for row in rows]
+
+
+def last_done(sql: Sql, user: str, session: str, *, decided: bool) -> Move | None:
+    """The last move that one of a user's sessions has made: of all, or of those that
+    belong to decisions."""
+    row = sql.execute(
+        f"SELECT {_COLUMNS} FROM moves WHERE user = ? AND session = ?"
+        " AND state = 'done' AND (NOT ? OR decision IS NOT NULL)"
+        " ORDER BY id DESC LIMIT 1",
+        (user, session, decided),
+    ).fetchone()
+    return None if row is None else _move(*row)
+
+
 def is_awaited(sql: Sql, target: str) -> bool:
     """Whether a session is on its way to a broker."""
     found = sql.execute(

@@ -12,6 +12,7 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store
+from brokerwise.runtime.data_client import DataClient
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
 from brokerwise.runtime.service.listening import (
@@ -21,6 +22,7 @@ from brokerwise.runtime.service.listening import (
     url_of,
 )
 from brokerwise.runtime.tls import client_tls, server_tls
+from brokerwise.runtime.tokens import Role
 from brokerwise.runtime.wire.requests import ask
 
 _log = logging.getLogger(__name__)
@@ -56,7 +58,9 @@ async def run(launch: Launch, store: Store) -> None:
     bound = listen(launch.host, launch.port)
     url = url_of(bound, launch.host, secure=bool(launch.certificate))
     coordinator = Coordinator(
-        store, launch.signing(), ask, tls=client_tls(url, launch.authority)
+        *(store, launch.signing(), ask),
+        tls=client_tls(url, launch.authority),
+        data=_data_cluster(launch),
     )
     serving = server(
         make_app(coordinator),
@@ -69,6 +73,7 @@ async def run(launch: Launch, store: Store) -> None:
     chores = asyncio.create_task(coordinator.run())
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait({served, chores, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    coordinator.watching.end()  # or the server would wait for them
     serving.should_exit = True
     await served
     for task in (chores, stopped):
@@ -78,3 +83,11 @@ async def run(launch: Launch, store: Store) -> None:
         await chores
     except asyncio.CancelledError:
         return
+
+
+def _data_cluster(launch: Launch) -> DataClient | None:
+    """Whom to ask about datasets and channels, if there are any."""
+    if not launch.data_cluster:
+        return None
+    token = launch.signing().token(Role.OPERATOR, launch.name)
+    return DataClient(launch.data_cluster, token, launch.authority)

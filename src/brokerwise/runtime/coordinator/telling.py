@@ -14,6 +14,7 @@ from brokerwise.runtime.control import (
     RouteChange,
     RouteChangeAnswer,
 )
+from brokerwise.runtime.coordinator.load_pages import LoadPage, SessionPage
 from brokerwise.runtime.coordinator.routing import batches
 from brokerwise.runtime.limits import MAX_FRAME_BYTES, MOVE_SECONDS, REQUEST_SECONDS
 from brokerwise.runtime.wire.errors import UnreachableError
@@ -81,6 +82,19 @@ class Telling:
             broker, "/balance", None, BalancePage, GATHER_SECONDS, "GET"
         )
 
+    async def load(self, broker: Address) -> LoadPage:
+        """What a broker says of its topics, to look at: one that does not is not
+        taken for silent."""
+        return await self._ask_for(
+            broker, "/load", None, LoadPage, GATHER_SECONDS, "GET"
+        )
+
+    async def sessions(self, broker: Address) -> dict[str, SessionPage]:
+        """The sessions of a broker by user, to look at."""
+        return await self._ask_for(
+            broker, "/sessions", None, dict[str, SessionPage], GATHER_SECONDS, "GET"
+        )
+
     async def stop(self, broker: Address, *, restart: bool) -> None:
         await self._say(
             broker,
@@ -99,15 +113,25 @@ class Telling:
         seconds: float,
         method: str = "POST",
     ) -> T:
-        url = "http" + broker.url.removeprefix("ws") + path
         try:
-            return await self._ask(
-                *(url, body, kind),
-                method=method,
-                token=self._token,
-                seconds=seconds,
-                ssl=self._tls,
-            )
+            return await self._ask_for(broker, path, body, kind, seconds, method)
         except UnreachableError:
             self.silent.add(broker.broker)
             raise
+
+    async def _ask_for(
+        self,
+        broker: Address,
+        path: str,
+        body: object,
+        kind: type[T],
+        seconds: float,
+        method: str,
+    ) -> T:
+        return await self._ask(
+            *("http" + broker.url.removeprefix("ws") + path, body, kind),
+            method=method,
+            token=self._token,
+            seconds=seconds,
+            ssl=self._tls,
+        )

@@ -11,7 +11,7 @@ import numpy as np
 from brokerwise.auditing.rebalancing import violations
 from brokerwise.model.rebalancing import Rebalancing
 from brokerwise.planners.balance.problem import Problem
-from brokerwise.planners.balance.scaling import Resizing, propose_size
+from brokerwise.planners.balance.scaling import MOST_TIMES, Resizing, propose_size
 from brokerwise.runtime.balancing.balancer import Balancer
 from brokerwise.runtime.balancing.events import (
     Event,
@@ -140,7 +140,10 @@ def _on_size(found: Rebalancing, wishes: Wishes) -> str:
         return ""
     share = 100 * found.max_after / sizing.capacity
     if share > 100 * sizing.high:
-        return f"; a broker carries {share:.0f} % of its capacity: more would not help"
+        return (
+            f"; a broker carries {share:.0f} % of its capacity, and more brokers (up "
+            f"to {MOST_TIMES} times as many) are no remedy"
+        )
     return f"; brokers carry at most {share:.0f} % of their capacity: enough of them"
 
 

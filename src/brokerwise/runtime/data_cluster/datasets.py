@@ -41,7 +41,8 @@ class KeptAside:
 @dataclass(frozen=True)
 class Description:
     """`rows`, `segments` and `bytes` are what is kept now; `fed` and `rejected` count
-    since the dataset was made; `last_rejected` has the newest first."""
+    since the dataset was made; `last_fed` is when something was fed last;
+    `last_rejected` has the newest first."""
 
     dataset: Dataset
     created: float
@@ -50,6 +51,7 @@ class Description:
     bytes: int
     fed: int
     rejected: int
+    last_fed: float | None
     last_rejected: tuple[KeptAside, ...]
 
 
@@ -90,7 +92,7 @@ def drop_dataset(sql: Sql, name: str) -> tuple[str, ...]:
     for table in ("segments", "batches", "rejected"):
         sql.execute(f"DELETE FROM {table} WHERE dataset = ?", (name,))
     sql.execute("DELETE FROM datasets WHERE name = ?", (name,))
-    sql.execute("DELETE FROM counters WHERE name IN (?, ?)", _counters(name))
+    sql.execute("DELETE FROM counters WHERE name IN (?, ?, ?)", _counters(name))
     return names
 
 
@@ -129,7 +131,7 @@ def describe(sql: Sql, name: str) -> Description:
         "FROM segments WHERE dataset = ?",
         (name,),
     ).fetchone()
-    fed, rejected = (_count(sql, counter) for counter in _counters(name))
+    fed, rejected, fed_ms = (_count(sql, counter) for counter in _counters(name))
     aside = sql.execute(
         "SELECT batch, line, text, reason, at FROM rejected WHERE dataset = ? "
         "ORDER BY id DESC LIMIT ?",
@@ -143,22 +145,26 @@ def describe(sql: Sql, name: str) -> Description:
         size,
         fed,
         rejected,
+        fed_ms / 1000 if fed_ms else None,
         tuple(KeptAside(*row) for row in aside),
     )
 
 
-def count_fed(sql: Sql, name: str, rows: int, rejected: int) -> None:
-    """So many more records have been fed, and kept aside."""
+def count_fed(sql: Sql, name: str, rows: int, rejected: int, at: float) -> None:
+    """So many more records have been fed, and kept aside, now."""
+    fed, aside, last = _counters(name)
     sql.executemany(
         "INSERT INTO counters VALUES (?, ?) "
         "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
-        list(zip(_counters(name), (rows, rejected), strict=True)),
+        [(fed, rows), (aside, rejected)],
     )
+    sql.execute("INSERT OR REPLACE INTO counters VALUES (?, ?)", (last, int(at * 1000)))
 
 
-def _counters(name: str) -> tuple[str, str]:
-    """No name of a counter of ours has a space."""
-    return f"fed {name}", f"rejected {name}"
+def _counters(name: str) -> tuple[str, str, str]:
+    """Records fed, records kept aside, and the millisecond of the last feed. No name
+    of another counter has a space."""
+    return f"fed {name}", f"rejected {name}", f"last {name}"
 
 
 def _count(sql: Sql, counter: str) -> int:

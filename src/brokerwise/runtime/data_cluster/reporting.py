@@ -33,6 +33,7 @@ def dataset_status(sql: Sql, name: str, *, alone: bool) -> DatasetStatus:
         found.bytes,
         found.fed,
         found.rejected,
+        found.last_fed,
         tuple(aside) if alone else (),
     )
 

@@ -134,7 +134,7 @@ def _note(
     name = taken.dataset.name
     reasons = (Reason(each.line, each.reason) for each in parsed.rejects[:REASONS])
     fed = Fed(parsed.table.num_rows, parsed.rejected, reasons=tuple(reasons))
-    count_fed(sql, name, fed.rows, fed.rejected)
+    count_fed(sql, name, fed.rows, fed.rejected, at)
     keep_aside(sql, name, taken.batch, parsed.rejects, at)
     if taken.batch:
         note_answer(sql, name, taken.batch, fed, at)

@@ -66,7 +66,7 @@ class Runner:
                 results = self._collect(work)
         except BrokerwiseError:
             raise
-        except Exception as cause:
+        except Exception as cause:  # Spark, its JVM and Arrow raise what they like
             raise self._meaning(watch, cause) from cause
         finally:
             if self._watched.get(name) is watch:
@@ -157,7 +157,7 @@ def is_alive(spark: "SparkSession") -> bool:
     try:
         # Raises unless the JVM answers and its Spark has not been stopped.
         return bool(spark.sparkContext.defaultParallelism)
-    except Exception:
+    except Exception:  # which depends on how it has ended
         return False
 
 

@@ -174,7 +174,7 @@ class Scheduler:
         datasets = all_datasets(self._store.sql)
         try:
             checked = await self._check_patiently(spark, channel, datasets)
-        except Exception as cause:
+        except Exception as cause:  # whatever Spark makes of it, other channels run
             await self._check_alive()
             if not isinstance(cause, InputError):
                 _log.exception("channel %s could not be checked", channel.name)

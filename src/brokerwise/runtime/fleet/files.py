@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.fleet.processes import ProcessName
+from brokerwise.runtime.fleet.processes import ProcessName, machine
 
 FORMAT = 1
 DEFAULT_STATE = Path("out/fleet")
@@ -22,8 +22,9 @@ class FleetFile:
     ----------
     coordinator
         Its URL, http://host:port or https://host:port.
-    pid, started
-        Of the process that keeps the fleet running (`brokerwise up`).
+    pid, started, machine
+        Of the process that keeps the fleet running (`brokerwise up`), and where it
+        does; empty: here.
     secret
         What all keys are made of, in hex.
     host
@@ -51,11 +52,24 @@ class FleetFile:
     kind: str = ""
     data_cluster: str = ""
     data: str = ""
+    machine: str = ""
     format: int = FORMAT
 
     @property
+    def page(self) -> str:
+        """The address at which a browser shows the fleet. What is behind the # stays
+        in the browser, and lets it do anything to the fleet."""
+        return f"{self.coordinator}/#token={self.operator_token}"
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another machine keeps it: this is a copy of its file."""
+        return self.machine not in ("", machine())
+
+    @property
     def running(self) -> bool:
-        return ProcessName(self.pid, self.started).running
+        """Of a fleet elsewhere only its coordinator can say that it has ended."""
+        return self.is_elsewhere or ProcessName(self.pid, self.started).running
 
 
 def fleet_path(state: Path) -> Path:

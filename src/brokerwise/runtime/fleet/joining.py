@@ -9,14 +9,17 @@ from pathlib import Path
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.keeper import Keeper, Tell
-from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.runtime.fleet.operator import OperationRefusedError, Operator
 from brokerwise.runtime.fleet.programs import Programs
 from brokerwise.runtime.fleet.settings import Settings, Tls
 from brokerwise.runtime.fleet.supervisor import kept
 from brokerwise.runtime.naming import next_broker, refusal
 from brokerwise.runtime.tokens import Keys
+from brokerwise.runtime.wire.errors import UnreachableError
 
+SILENT_SECONDS = 60.0  # a coordinator that was killed is back long before that
 _POLL_SECONDS = 0.2
+_ASK_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,36 @@ async def joined_broker(
 
 
 def joining_settings(fleet: FleetFile, host: str = "") -> Settings:
+    if fleet.is_elsewhere and not host:
+        raise InputError(
+            f"--host: missing: {fleet.host} is an address of another machine, which "
+            "keeps the fleet",
+            hint="Give the one of this machine at which brokers and users reach it.",
+        )
     tls = Tls(fleet.certificate, fleet.private_key, fleet.authority)
     return Settings(host=host or fleet.host, tls=tls)
 
 
-async def fleet_over(fleet: FleetFile) -> None:
-    """Returns when the process that keeps the fleet has gone."""
+async def fleet_over(fleet: FleetFile, patience: float = SILENT_SECONDS) -> None:
+    """Returns when the process that keeps the fleet has gone; if another machine
+    keeps it, when the coordinator has not answered for so long, or refuses us."""
+    if fleet.is_elsewhere:
+        await _coordinator_over(fleet, patience)
+        return
     while fleet.running:
         await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _coordinator_over(fleet: FleetFile, patience: float) -> None:
+    operator, loop = Operator(fleet), asyncio.get_running_loop()
+    heard = loop.time()
+    while loop.time() - heard < patience:
+        try:
+            await operator.status()
+        except UnreachableError:
+            pass
+        except OperationRefusedError:  # another fleet is there now
+            return
+        else:
+            heard = loop.time()
+        await asyncio.sleep(min(_ASK_SECONDS, patience / 10))

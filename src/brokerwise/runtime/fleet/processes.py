@@ -1,12 +1,23 @@
 """Which process is meant by a process id: ids are used again, start times are not."""
 
 import os
+import platform
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted behind the name
+_MACHINE_ID = Path("/etc/machine-id")
+
+
+def machine() -> str:
+    """The machine that process ids are of: its name, and its id if it has one."""
+    try:
+        number = _MACHINE_ID.read_text(errors="replace").strip()
+    except OSError:
+        number = ""
+    return f"{platform.node()} {number}".strip()
 
 
 def started(pid: int) -> int | None:

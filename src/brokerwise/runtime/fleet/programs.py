@@ -31,11 +31,12 @@ class Programs:
     settings: Settings
     lock: tuple[int, ...] = ()
 
-    def coordinator(self) -> Program:
+    def coordinator(self, data_cluster: str = "") -> Program:
         launch = replace(
             self._launch(_COORDINATOR, self.keys),
             port=self.settings.port,
             state=str(self.state.resolve()),
+            data_cluster=data_cluster,
         )
         return self._program(self.settings.coordinator, launch, CoordinatorStartError)
 

@@ -5,8 +5,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.fleet.files import fleet_path, remove_fleet
+from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.runtime.fleet.files import find_fleet, fleet_path, remove_fleet
 from brokerwise.runtime.fleet.lock import holding, last_holder
 from brokerwise.runtime.fleet.processes import ProcessName
 
@@ -29,9 +29,16 @@ async def stop_fleet(state: Path, seconds: float = PATIENCE_SECONDS) -> Stopped:
 
     One that was killed before is put away. Only the process that holds the lock is
     signalled, never another that has its id now. OrphansError if something of it
-    stays. Cancelling it stops the waiting, not the end of the fleet.
+    stays, InputError if another machine keeps the fleet. Cancelling it stops the
+    waiting, not the end of the fleet.
     """
     keeper = last_holder(state)
+    fleet = find_fleet(state)
+    if keeper is None and fleet is not None and fleet.is_elsewhere:
+        raise InputError(
+            f"the fleet of {state} is kept by another machine ({fleet.machine})",
+            hint="End it there.",
+        )
     ran = keeper is not None and keeper.send(signal.SIGTERM)
     if keeper is None or not (ran or fleet_path(state).exists()):
         return Stopped(None)

@@ -15,7 +15,7 @@ from brokerwise.runtime.fleet.files import FleetFile, remove_fleet, write_fleet
 from brokerwise.runtime.fleet.growing import growing
 from brokerwise.runtime.fleet.keeper import Keeper, Tell
 from brokerwise.runtime.fleet.lock import holding
-from brokerwise.runtime.fleet.processes import ProcessName
+from brokerwise.runtime.fleet.processes import ProcessName, machine
 from brokerwise.runtime.fleet.programs import Programs
 from brokerwise.runtime.fleet.settings import Settings
 from brokerwise.runtime.seed import Seed
@@ -105,17 +105,18 @@ async def running_fleet(
 
 @asynccontextmanager
 async def _up(seed: Seed, programs: Programs, tell: Tell) -> AsyncIterator[_Kept]:
-    """Brokers end before the others do, so that they can say goodbye to them."""
+    """Each is told where those before it are. Brokers end before the others do, so
+    that they can say goodbye to them."""
     wanted = programs.settings.data_cluster
-    others = [] if wanted is None else [programs.data_cluster(wanted)]
-    async with (
-        kept([programs.keeper(programs.coordinator(), tell)]) as (coordinator,),
-        kept([programs.keeper(one, tell) for one in others]) as data_clusters,
-    ):
-        urls = [(await one.came_up()).url for one in (coordinator, *data_clusters)]
-        planned = [programs.broker(broker.name, *urls) for broker in seed.brokers]
-        async with kept([programs.keeper(one, tell) for one in planned]) as brokers:
-            yield _Kept(coordinator, next(iter(data_clusters), None), brokers)
+    first = [] if wanted is None else [programs.data_cluster(wanted)]
+    async with kept([programs.keeper(one, tell) for one in first]) as data_clusters:
+        data = [(await one.came_up()).url for one in data_clusters]
+        second = [programs.keeper(programs.coordinator(*data), tell)]
+        async with kept(second) as (coordinator,):
+            urls = (await coordinator.came_up()).url, *data
+            planned = [programs.broker(broker.name, *urls) for broker in seed.brokers]
+            async with kept([programs.keeper(one, tell) for one in planned]) as brokers:
+                yield _Kept(coordinator, next(iter(data_clusters), None), brokers)
 
 
 @asynccontextmanager
@@ -173,6 +174,7 @@ async def _fleet_file(
         private_key=settings.tls.private_key,
         plan=seed.plan,
         kind=seed.kind,
+        machine=machine(),
     )
     if fleet.data_cluster is None or settings.data_cluster is None:
         return file

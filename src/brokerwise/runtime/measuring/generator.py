@@ -23,6 +23,7 @@ from brokerwise.runtime.measuring.tasks import Task
 from brokerwise.runtime.measuring.trials import schedule
 from brokerwise.runtime.replay.worker import payload
 from brokerwise.runtime.tls import client_tls
+from brokerwise.runtime.waiting import few_at_a_time
 from brokerwise.storage.latency_logs import LogFacts, write_log
 
 OPENING = 16  # lines that are being opened at a time
@@ -82,7 +83,8 @@ class Generator:
         coordinator = Coordinator(task.coordinator, task.publishers[0][1], self._tls)
         routes = {r.topic: r for r in (await coordinator.routes(task.topics)).routes}
         self._generations = [routes[topic].generation for topic in task.topics]
-        await _all(self._publishing([routes[topic] for topic in task.topics]))
+        opening = self._publishing([routes[topic] for topic in task.topics])
+        await few_at_a_time(opening, OPENING)
 
     async def _subscribe(self, topic: str, number: int, user: str, token: str) -> None:
         coordinator = Coordinator(self._task.coordinator, token, self._tls)
@@ -206,19 +208,3 @@ class Generator:
             nice=after.nice,
         )
         write_log(Path(self._task.log), record.log(before.now, after.now), facts)
-
-
-async def _all(works: Iterable[Callable[[], Awaitable[None]]]) -> None:
-    """Do them all, a few at a time; the first that fails ends them."""
-    room = asyncio.Semaphore(OPENING)
-
-    async def one(work: Callable[[], Awaitable[None]]) -> None:
-        async with room:
-            await work()
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for work in works:
-                group.create_task(one(work))
-    except ExceptionGroup as several:  # the first is enough to say
-        raise several.exceptions[0] from None

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from time import time
 
 import msgspec
@@ -26,6 +27,7 @@ from brokerwise.runtime.replay.tasks import (
     Task,
 )
 from brokerwise.runtime.tls import client_tls
+from brokerwise.runtime.waiting import few_at_a_time
 
 OPENING = 64  # lines that are being opened at a time
 WINDOW = 8  # messages unconfirmed on a line: more would only wait longer
@@ -90,24 +92,18 @@ class Worker:
     async def _connect(self) -> None:
         task = self._task
         tls = client_tls(next(iter(task.brokers.values())), task.authority)
-        room = asyncio.Semaphore(OPENING)
         up = 0
 
         async def open_one(number: int) -> None:
             nonlocal up
-            async with room:
-                broker = task.lines[number].broker
-                await self._lines[number].open(task.brokers[broker], tls)
-                up += 1
-                if up % OPENING == 0 or up == len(self._lines):
-                    self._tell(Connected(up))
+            broker = task.lines[number].broker
+            await self._lines[number].open(task.brokers[broker], tls)
+            up += 1
+            if up % OPENING == 0 or up == len(self._lines):
+                self._tell(Connected(up))
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for number in range(len(self._lines)):
-                    group.create_task(open_one(number))
-        except ExceptionGroup as several:  # the first is enough to say
-            raise several.exceptions[0] from None
+        numbers = range(len(self._lines))
+        await few_at_a_time([partial(open_one, n) for n in numbers], OPENING)
 
     async def _publish(self, generations: dict[str, int]) -> None:
         speeches = self._task.speeches

@@ -1,14 +1,14 @@
 """An HTTP API as a list of endpoints: who may call them, how errors look."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -42,13 +42,14 @@ _SHOWN = 5  # errors of one body
 @dataclass(frozen=True)
 class Endpoint:
     """`refusals` are the statuses that it has beside those that all have; `most`
-    the bytes that a body may have, where they are more than usual."""
+    the bytes that a body may have, where they are more than usual. An answer that is
+    text has its media type instead of a type."""
 
     method: str
     path: str
     call: Callable[..., Any]
     roles: frozenset[Role]
-    answer: type
+    answer: type | str
     refusals: tuple[int, ...] = ()
     most: int = 0
 
@@ -56,13 +57,15 @@ class Endpoint:
 @dataclass(frozen=True)
 class Service:
     """What there is to know of a service: `health` is a call and what it answers,
-    for anybody; `metrics` for operators."""
+    for anybody; `metrics` for operators. `pages` are calls by path, for anybody, that
+    browsers make and the API page does not show."""
 
     title: str
     description: str
     endpoints: Sequence[Endpoint]
     health: tuple[Callable[..., Any], type]
     metrics: Callable[..., Any]
+    pages: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 class Problem(BaseModel):
@@ -89,7 +92,8 @@ def make_service(service: Service, keys: Keys) -> Gate:
     _answer_errors(app)
     roles = {_first_part(e): e.roles for e in service.endpoints}
     larger = {_first_part(e): e.most for e in service.endpoints if e.most}
-    return Gate(app, keys, roles | {"/metrics": OPERATORS}, OPEN, larger=larger)
+    open_paths = frozenset({*OPEN, *service.pages})
+    return Gate(app, keys, roles | {"/metrics": OPERATORS}, open_paths, larger=larger)
 
 
 def _first_part(endpoint: Endpoint) -> str:
@@ -100,13 +104,15 @@ def _add(app: FastAPI, endpoint: Endpoint) -> None:
     statuses = sorted({*_ALWAYS, *endpoint.refusals})
     names = " or ".join(sorted(endpoint.roles))
     bearer = HTTPBearer(auto_error=False, description="The token of a fleet's role.")
+    is_text = isinstance(endpoint.answer, str)
     app.add_api_route(
         endpoint.path,
         endpoint.call,
         methods=[endpoint.method],
-        response_model=endpoint.answer,
+        response_model=None if is_text else endpoint.answer,
+        response_class=Response if is_text else JSONResponse,
         response_description="Done.",
-        responses=_refusals(statuses),
+        responses=_text(endpoint.answer) | _refusals(statuses),
         tags=[names if endpoint.roles != ANYONE else "anyone with a token"],
         dependencies=[Security(bearer)],
     )
@@ -117,10 +123,7 @@ def _add_others(app: FastAPI, service: Service) -> None:
         "/metrics",
         service.metrics,
         response_class=Response,
-        responses={
-            200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-            **_refusals(_ALWAYS),
-        },
+        responses=_text("text/plain") | _refusals(_ALWAYS),
         tags=["operator"],
         dependencies=[Security(HTTPBearer(auto_error=False))],
     )
@@ -133,7 +136,15 @@ def _add_others(app: FastAPI, service: Service) -> None:
             page.append(docs_page(app.openapi()))
         return HTMLResponse(page[0])
 
-    app.add_api_route("/docs", docs, include_in_schema=False)
+    for path, call in {"/docs": docs, **service.pages}.items():
+        app.add_api_route(path, call, include_in_schema=False)
+
+
+def _text(answer: type | str) -> dict[int | str, dict[str, Any]]:
+    """How an answer that is text is described; others describe themselves."""
+    if not isinstance(answer, str):
+        return {}
+    return {200: {"content": {answer: {"schema": {"type": "string"}}}}}
 
 
 def _refusals(statuses: Iterable[int]) -> dict[int | str, dict[str, Any]]:

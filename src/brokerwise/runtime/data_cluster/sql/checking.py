@@ -123,6 +123,7 @@ def _analyzed(
 ) -> tuple[tuple[str, str], ...]:
     parameters = [start for start, _, _ in spliced.pieces]
     with refusing(text, spliced.place, parameters):
+        # Nor to what the analyzer makes of it, as a tree.
         execution = session.sql(spliced.text)._jdf.queryExecution()  # noqa: SLF001
         plan = read_analyzed(execution.analyzed(), spliced, text)
         check_joins(plan, text, datasets)

@@ -16,6 +16,7 @@ _READING = ("expressions.ParseToDate", "expressions.ParseToTimestamp")
 
 
 def check_conversions(spark: "SparkSession", plan: Plan, text: str) -> None:
+    # PySpark does not show whether a cast is the author's own.
     cast: Any = spark._jvm  # noqa: SLF001
     tag = cast.org.apache.spark.sql.catalyst.expressions.Cast.USER_SPECIFIED_CAST()
     for part in plan.everything():

@@ -19,7 +19,7 @@ _OTHERS = ("crr", "moves", "rounds", "start", "most_load")
 def overlay_result(wired: "Wired", out: "Place") -> dict[str, Any]:
     """One plan and what limits it; where there is none, its figures are null and
     `reason` says why."""
-    from brokerwise.cli.overlay_limits import limits
+    from brokerwise.results.overlay_limits import limits
 
     plan, network = wired.plan, wired.network
     done = wired.header is not None

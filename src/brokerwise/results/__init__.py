@@ -1,0 +1,1 @@
+"""Plans as plain data: what `--json` prints, what reports and pages are made from."""

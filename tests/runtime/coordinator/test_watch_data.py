@@ -1,0 +1,110 @@
+"""What those who watch are told of the data cluster."""
+
+from dataclasses import replace
+from typing import Any
+
+from tests.runtime.coordinator.fakes import run
+
+from brokerwise.runtime.coordinator.watch_data import ASKED_ALONE, ask_data
+from brokerwise.runtime.data_answers import (
+    ChannelStatus,
+    DatasetStatus,
+    KeptAside,
+    Run,
+    SegmentSetAside,
+)
+from brokerwise.runtime.wire.errors import UnreachableError
+
+DATASET = DatasetStatus("reports", "append", (), "", 1.0, 70, 2, 900, 80, 3, 40.0)
+CHANNEL = ChannelStatus("near", "SELECT 1", (), 10.0, (), 1.0, (), 4, 9, 12, 0, 2)
+ASIDE = KeptAside("", 2, "{", "not JSON", 39.0)
+RUN = Run(12, 50.0, 0.4567, 1, 2, 4, 33, 100)
+
+
+class PretendData:
+    """A data cluster in this process, as `DataClient` shows it."""
+
+    def __init__(self, *channels: ChannelStatus, problem: str = "") -> None:
+        self._channels, self._problem = channels, problem
+        self.asked: list[str] = []
+        self.dropped: set[str] = set()
+
+    async def datasets(self) -> tuple[DatasetStatus, ...]:
+        if self._problem:
+            raise UnreachableError("http://h", self._problem)
+        return (DATASET, replace(DATASET, name="clean", rejected=0, last_fed=None))
+
+    async def dataset(self, name: str) -> DatasetStatus:
+        self.asked.append(name)
+        return replace(DATASET, last_rejected=(ASIDE,))
+
+    async def channels(self) -> tuple[ChannelStatus, ...]:
+        return self._channels
+
+    async def channel(self, name: str) -> ChannelStatus:
+        self.asked.append(name)
+        if name in self.dropped:
+            raise UnreachableError("http://h", "dropped")
+        found = next(each for each in self._channels if each.name == name)
+        return replace(found, last_runs=(RUN,) if found.runs else ())
+
+
+def told(source: PretendData) -> dict[str, Any]:
+    return run(ask_data(source))
+
+
+def test_channels_come_with_their_last_run_and_what_went_wrong() -> None:
+    ended = replace(CHANNEL, name="off", suspended="no such column", set_aside_count=2)
+    found = told(PretendData(CHANNEL, ended, replace(CHANNEL, name="new", runs=0)))
+    near, off, new = found["channels"]
+    assert near == {
+        "name": "near",
+        "every_seconds": 10.0,
+        "subscriptions": 4,
+        "last_run": 50.0,
+        "took_ms": 456.7,
+        "results": 33,
+        "error": "",
+        "failures": 0,
+    }
+    assert (off["error"], off["failures"]) == ("no such column", 2)
+    assert (new["last_run"], new["took_ms"], new["results"]) == (None, None, None)
+    assert found["problem"] == ""
+
+
+def test_why_a_channel_has_set_records_aside_is_told_while_it_runs() -> None:
+    aside = (
+        SegmentSetAside(9, "reports", "no such number", 30.0),
+        SegmentSetAside(4, "reports", "an older reason", 20.0),
+    )
+    failing = replace(CHANNEL, set_aside_count=2, set_aside=aside)
+    (channel,) = told(PretendData(failing))["channels"]
+    assert (channel["error"], channel["failures"]) == ("no such number", 2)
+
+
+def test_datasets_are_as_the_data_cluster_counts_them_with_what_was_wrong() -> None:
+    source = PretendData()
+    dataset, clean = told(source)["datasets"]
+    counts = {"records": 70, "fed": 80, "errors": 3}
+    told_of = {"last_fed": 40.0, "error": "not JSON"}
+    assert dataset == {"name": "reports", "kind": "append", **counts, **told_of}
+    assert (clean["last_fed"], clean["error"]) == (None, "")
+    assert source.asked == ["reports"]
+
+
+def test_why_it_cannot_be_asked_is_told() -> None:
+    found = told(PretendData(CHANNEL, problem="it hung up"))
+    assert "it hung up" in found["problem"]
+    assert found["channels"] == found["datasets"] == []
+
+
+def test_of_many_channels_some_are_asked_for_more_and_all_are_shown() -> None:
+    many = [replace(CHANNEL, name=f"c{n:02}") for n in range(ASKED_ALONE + 5)]
+    source = PretendData(*many)
+    source.dropped = {"c03"}
+    found = told(source)["channels"]
+    asked = ["reports", *(channel.name for channel in many[:ASKED_ALONE])]
+    assert source.asked == asked
+    assert [channel["name"] for channel in found] == [c.name for c in many]
+    without = [channel["name"] for channel in found if channel["last_run"] is None]
+    assert without == ["c03", *(c.name for c in many[ASKED_ALONE:])]

@@ -1,0 +1,77 @@
+"""When a broker that joined from another machine takes the fleet for over."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.runtime.coordinator.fakes import run
+
+from brokerwise.runtime.fleet.files import FleetFile
+from brokerwise.runtime.fleet.joining import fleet_over
+from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.wire.server import Connection, serve
+
+STATUS = b'{"brokers":[],"moves":{}}'
+
+
+class Coordinator:
+    """Answers with what there is, in turn, and the last of it for ever."""
+
+    def __init__(self, *answers: HttpAnswer) -> None:
+        self.answers = list(answers)
+        self.asked = 0
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        self.asked += 1
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def opened(self, c: Connection) -> None: ...
+    def received(self, c: Connection, text: bytes) -> None: ...
+    def closed(self, c: Connection) -> None: ...
+    def overflowed(self, c: Connection) -> None: ...
+
+
+def elsewhere(port: int) -> FleetFile:
+    url = f"http://127.0.0.1:{port}"
+    return FleetFile(url, 1, 1, "ab", "op", "br", machine="far away")
+
+
+def told(
+    story: Callable[[FleetFile, Callable[[], Awaitable[None]]], Awaitable[None]],
+    coordinator: Coordinator,
+) -> None:
+    async def work() -> None:
+        serving = await serve(coordinator, host="127.0.0.1", port=0)
+        try:
+            await story(elsewhere(serving.port), serving.close)
+        finally:
+            await serving.close()
+
+    run(work())
+
+
+def test_it_is_over_when_its_coordinator_is_silent_for_long() -> None:
+    async def story(fleet: FleetFile, close: Callable[[], Awaitable[None]]) -> None:
+        over = asyncio.create_task(fleet_over(fleet, 3))
+        while coordinator.asked < 3:
+            await asyncio.sleep(0.01)
+        assert not over.done()
+        await close()
+        await over
+
+    coordinator = Coordinator(HttpAnswer(200, STATUS))
+    told(story, coordinator)
+
+
+def test_it_is_over_when_another_fleet_is_there() -> None:
+    async def story(fleet: FleetFile, close: Callable[[], Awaitable[None]]) -> None:
+        await fleet_over(fleet, 1_000)
+
+    refusal = HttpAnswer(401, b'{"error":"a valid token is needed"}')
+    told(story, Coordinator(HttpAnswer(200, STATUS), refusal))
+
+
+@pytest.mark.parametrize("machine", ["", "far away"])
+def test_a_fleet_of_another_machine_runs_as_far_as_can_be_said(machine: str) -> None:
+    fleet = FleetFile("http://h:1", 1, 1, "ab", "op", "br", machine=machine)
+    assert fleet.running is fleet.is_elsewhere is (machine != "")
