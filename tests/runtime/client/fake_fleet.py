@@ -200,7 +200,8 @@ class FakeBroker:
 
 @dataclass(eq=False)
 class FakeCoordinator:
-    """Answers with what a test puts here; `status` refuses everything."""
+    """Answers with what a test puts here, once it is `awake`; `status` refuses
+    everything."""
 
     scheme: str = "http"
     sessions: tuple[SessionPlace, ...] = ()
@@ -208,6 +209,7 @@ class FakeCoordinator:
     routes: dict[str, Route] = field(default_factory=dict)
     axes: tuple[Axis, ...] = ()
     status: int = 0
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
     asked: list[str] = field(default_factory=list)
     server: Server | None = None
 
@@ -230,8 +232,10 @@ class FakeCoordinator:
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
         self.asked.append(request.path)
-        if self.status:
-            return HttpAnswer(self.status, b'{"error": "as the test says"}')
+        status = self.status
+        await self.awake.wait()
+        if status:
+            return HttpAnswer(status, b'{"error": "as the test says"}')
         body = msgspec.json.decode(request.body) if request.body else {}
         return HttpAnswer(200, msgspec.json.encode(self._found(request.path, body)))
 
@@ -278,6 +282,7 @@ async def fake_fleet(
             part, host="127.0.0.1", port=0, ssl=tls, close_seconds=0.5
         )
     fleet.coordinator.sessions = (fleet.brokers[0].place(),)
+    fleet.coordinator.awake.set()
     beating = asyncio.create_task(_beat(fleet.brokers))
     try:
         yield fleet

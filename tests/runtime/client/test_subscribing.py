@@ -281,6 +281,27 @@ def test_a_broker_that_was_only_silent_for_a_while_is_kept() -> None:
     run(with_fleet(story))
 
 
+def test_a_refusal_that_comes_when_all_is_served_again_is_not_told() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        first, coordinator = fleet.brokers[0], fleet.coordinator
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            before = len(coordinator.asked)
+            coordinator.awake.clear()
+            coordinator.status = 503
+            first.frozen = True
+            await until(lambda: len(coordinator.asked) > before)
+            first.frozen = False
+            await until(lambda: fleet.notices[-1] == Connected("b0", 1))
+            coordinator.awake.set()
+            for seq in range(1, 30):  # by then the refusal has come
+                first.deliver("news", seq)
+                await take(client, 1)
+        assert not any(isinstance(notice, Retrying) for notice in fleet.notices)
+
+    run(with_fleet(story))
+
+
 def test_a_line_that_is_dead_while_its_broker_lives_is_replaced_by_another() -> None:
     """The new connection makes the broker close the old one with `replaced`: that is
     our own doing, and no error."""

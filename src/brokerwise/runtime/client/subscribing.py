@@ -258,7 +258,7 @@ class Subscriber:
                 for place in await self._places():
                     self._go_to(place)
             except (UnreachableError, RefusedError) as error:
-                self._setting.tell(Retrying(error.message))
+                self._came_to_nothing(error.message)
             await self._let_them_answer()
             if self._is_lacking() and not self._going:
                 await asyncio.sleep(backoff.pause())
@@ -309,10 +309,15 @@ class Subscriber:
                     self._questions.ask_ranges(link, ranges)
                     await self._answered(link)
         except (UnreachableError, RefusedError, LinkLostError) as error:
-            self._setting.tell(Retrying(error.message))
+            self._came_to_nothing(error.message)
         finally:
             self._going.discard(place.url)
             self._setting.changed.notify()
+
+    def _came_to_nothing(self, reason: str) -> None:
+        """An attempt failed: told if it mattered, not if all are served by now."""
+        if self._is_lacking():
+            self._setting.tell(Retrying(reason))
 
     def _is_lacking(self) -> bool:
         return any(r.is_lacking for r in self._ranges) or bool(
