@@ -121,6 +121,12 @@ def test_a_step_that_is_none_is_refused(text: str) -> None:
         parse_steps([text])
 
 
+@pytest.mark.parametrize("step", ["spin:x", "spin:-1", "spin:inf", "module"])
+def test_a_step_that_cannot_be_is_refused(step: str) -> None:
+    with pytest.raises(InputError, match=f"--step: found 'a={step}': "):
+        parse_steps([f"a={step}"])
+
+
 def test_datasets_are_by_topic_and_reach_the_seed(tmp_path: Path) -> None:
     into = ("gps/*=positions", "a=b=c")
     request = UpRequest(tmp_path, brokers=1, into=into, data_cluster=True)
@@ -169,6 +175,10 @@ WRONG = {
     ],
     "places for nothing": ["--brokers", "1", "--place", "0,0"],
     "a step that is none": ["--step", "nonsense"],
+    "a step that spins for no time": ["--step", "a=spin:x"],
+    "a step without a function": ["--step", "a=module"],
+    "a host that is no name": ["--host", "a" * 64 + ".b"],
+    "an address of another machine": ["--host", "192.0.2.1"],
     "a dataset without a data cluster": ["--into", "a=b"],
     "a dataset that is none": ["--data-cluster", "--into", "a"],
     "a port that there is none of": ["--port", "70000"],

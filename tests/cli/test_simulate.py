@@ -118,13 +118,19 @@ def test_the_report_shows_loads_cov_and_moves_over_time() -> None:
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        (["--policy", "best"], "policy: found 'best', expected none, ldm"),
-        (["--placement", "far"], "placement: found 'far', expected nearest"),
+        (["--policy", "best"], "--policy: found 'best', expected none, ldm"),
+        (["--placement", "far"], "--placement: found 'far', expected nearest"),
         (["--beta", "3 lamps"], "--beta: found '3 lamps', expected 300MB/s"),
         (["--noise", "0.2"], "--noise: found '0.2', expected a percentage"),
         (["--brokers", "0"], "--brokers: found 0, expected a whole number from 1"),
-        (["--minutes", "0"], "seconds: found 0"),
-        (["--alpha", "-1"], "alpha: found -1.0, expected 0 or more"),
+        (["--minutes", "0"], "--minutes: found 0, expected more than 0"),
+        (["--minutes=nan"], "--minutes: found nan, expected more than 0"),
+        (["--alpha", "-1"], "--alpha: found -1.0, expected 0 or more"),
+        (["--max-moves=-1"], "--max-moves: found -1, expected a whole number from 0"),
+        (
+            ["--report-seconds", "1201"],
+            "--report-seconds: found 1201, expected at most the 1200 seconds that it",
+        ),
         (["no.jsonl"], "found --subscribers and --topics and --minutes beside a"),
         (["--report", "."], "--report .: it is a directory"),
     ],

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from brokerwise.cli.printable import printable
+from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import DEFAULT_STATE as DEFAULT_STATE
 
 State = Annotated[
@@ -25,3 +26,16 @@ def with_state(command: str, state: Path) -> str:
 def progress(line: str) -> None:
     sys.stderr.write(printable(f"{line}\n"))
     sys.stderr.flush()
+
+
+def check_host(host: str) -> None:
+    """Raises InputError for what is no address of this machine."""
+    from brokerwise.runtime.service.listening import listen
+
+    try:
+        listen(host, 0).close()
+    except (OSError, UnicodeError) as cause:
+        reason = str(getattr(cause, "strerror", cause)).partition(" (while")[0]
+        raise InputError(
+            f"--host: found {host!r}, expected an address of this machine: {reason}"
+        ) from cause

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from brokerwise.cli.console import print_json, print_result
-from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
+from brokerwise.cli.fleet_options import DEFAULT_STATE, State, check_host, progress
 from brokerwise.cli.options import Json
 from brokerwise.cli.printable import printable
 from brokerwise.cli.signals import Told, first_of, told_to_end
@@ -49,6 +49,8 @@ def join(
     from brokerwise.runtime.fleet.files import read_fleet
 
     fleet = read_fleet(state)
+    if host:
+        check_host(host)
     if certificate or private_key or authority:
         fleet = _with_tls(fleet, tls_of(certificate, private_key, authority))
     stay = _Stay(fleet, state, name, host, json)

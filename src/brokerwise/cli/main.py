@@ -53,6 +53,7 @@ _WHEN_INTERRUPTED = {
     "reproduce": "what is complete is kept",
     "latency measure": "what is complete is kept",
     "up": "nothing is left running",
+    "view": "the page has gone",
     "join": "the broker has ended",
     "moves": "what has begun goes on: brokerwise moves",
     "drain": "what has begun goes on: brokerwise status",
@@ -137,6 +138,7 @@ def run(arguments: Sequence[str]) -> int:
             raise KeyboardInterrupt
         return code
     except BrokerwiseError as error:
+        error.message = _as_typed(error.message, arguments)
         print_error(error)
         _trace(debug)
         return EXIT_BAD_INPUT if isinstance(error, InputError) else EXIT_FAILURE
@@ -183,6 +185,14 @@ def _kept(arguments: Sequence[str]) -> str:
     of_group = _WHEN_INTERRUPTED.get(" ".join(arguments[:2]))
     command = "".join(arguments[:1])
     return of_group or _WHEN_INTERRUPTED.get(command, "nothing was written")
+
+
+def _as_typed(message: str, arguments: Sequence[str]) -> str:
+    """A message about a field, as one about the option that it was given with."""
+    field, colon, rest = message.partition(": ")
+    option = f"--{field.replace('_', '-')}"
+    typed = {argument.partition("=")[0] for argument in arguments}
+    return f"{option}: {rest}" if colon and option in typed else message
 
 
 def _explain_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:

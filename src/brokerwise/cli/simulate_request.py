@@ -1,6 +1,7 @@
 """What a call of `brokerwise simulate balance` asks for."""
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ class Surroundings:
 
     def __post_init__(self) -> None:
         checked_count(self.brokers, "--brokers", least=1)
+        if self.minutes is not None and not 0 < self.minutes < inf:
+            raise InputError(f"minutes: found {self.minutes:g}, expected more than 0")
         sizes = ("subscribers", "topics", "minutes")
         given = [f"--{name}" for name in sizes if getattr(self, name) is not None]
         if self.scenario is not None and given:

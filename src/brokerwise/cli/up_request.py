@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from brokerwise.cli.fleet_options import check_host
 from brokerwise.cli.options import parse_conf
 from brokerwise.cli.points import parse_point
 from brokerwise.cli.tls_options import tls_of
@@ -83,6 +84,7 @@ class UpRequest:
     def settings(self) -> "Settings":
         from brokerwise.runtime.fleet.settings import Settings
 
+        check_host(self.host)
         tls = tls_of(self.certificate, self.private_key, self.authority)
         return Settings(
             host=self.host, port=self.port, tls=tls, data_cluster=self._data_cluster()
@@ -144,6 +146,8 @@ class UpRequest:
 
 def parse_steps(given: Sequence[str]) -> dict[str, str]:
     """TOPIC=STEP options; a topic's name may hold `=`, a step does not."""
+    from brokerwise.runtime.broker.processing_worker import check_step
+
     steps: dict[str, str] = {}
     for text in given:
         topic, equals, step = text.rpartition("=")
@@ -152,6 +156,10 @@ def parse_steps(given: Sequence[str]) -> dict[str, str]:
                 f"--step: found {text!r}, expected TOPIC=STEP",
                 hint="A step is spin:MILLISECONDS or module:function.",
             )
+        try:
+            check_step(step)
+        except InputError as cause:
+            raise InputError(f"--step: found {text!r}: {cause}") from cause
         if topic in steps:
             raise InputError(f"--step: topic {topic!r} has two")
         steps[topic] = step

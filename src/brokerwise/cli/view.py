@@ -91,9 +91,10 @@ def _open(url: str) -> None:
 
 
 def _serve(view: "View", port: int, ready: "Ready") -> None:
-    """Until this process is told to end, which is no failure."""
+    """Until this process is told to end; by Ctrl-C, KeyboardInterrupt is raised."""
     import asyncio
     import secrets
+    import signal
 
     from brokerwise.cli.signals import told_to_end
     from brokerwise.model.errors import InputError
@@ -109,14 +110,15 @@ def _serve(view: "View", port: int, ready: "Ready") -> None:
     address = url_of(bound, _HOST, secure=False)
     url = f"{address}/#token={keys.token(Role.OPERATOR, 'view')}"
 
-    async def serve() -> None:
+    async def serve() -> signal.Signals:
         serving = server(make_app(view, keys), lambda: ready(url))
         with told_to_end() as told:
             served = asyncio.create_task(serving.serve([bound]))
             ended = asyncio.create_task(told.get())
             await asyncio.wait({served, ended}, return_when=asyncio.FIRST_COMPLETED)
             serving.should_exit = True
-            ended.cancel()
             await served
+            return await ended
 
-    asyncio.run(serve())
+    if asyncio.run(serve()) == signal.SIGINT:
+        raise KeyboardInterrupt

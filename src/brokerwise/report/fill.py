@@ -78,7 +78,7 @@ def _remarks(result: Result) -> Iterator[Fact]:
     """What limits the plan, what it is compared with, and warnings."""
     for said in limit(result):
         full = f"{result['full']:,} of {result['fleet']:,}"
-        yield Fact("Brokers that are full", full, said)
+        yield Fact("Brokers without room for any more pair", full, said)
     if compared := heuristics(result):
         yield Fact(
             "Beside the heuristics", value_share(result, result["objective"]), compared

@@ -24,6 +24,7 @@ import msgspec
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.limits import MAX_FRAME_BYTES
 
+SPIN = "spin"
 Work = Callable[[bytes], bytes | None]
 
 
@@ -42,15 +43,24 @@ def work_of(spec: str) -> Work:
 
     Raises InputError for a text that is neither, and whatever the module raises.
     """
-    head, colon, tail = spec.partition(":")
-    if not (head and colon and tail):
-        raise InputError(f"a step is spin:MS or module:function, not {spec!r}")
-    if head == "spin":
+    check_step(spec)
+    head, _, tail = spec.partition(":")
+    if head == SPIN:
         return _spinning(_milliseconds(tail))
     function = getattr(importlib.import_module(head), tail, None)
     if not callable(function):
         raise InputError(f"module {head} has no function {tail}")
     return _calling(function)
+
+
+def check_step(spec: str) -> None:
+    """Raises InputError for a text that no step is called. Whether a module has the
+    function shows when its broker starts."""
+    head, colon, tail = spec.partition(":")
+    if not (head and colon and tail):
+        raise InputError(f"a step is spin:MS or module:function, not {spec!r}")
+    if head == SPIN:
+        _milliseconds(tail)
 
 
 def _milliseconds(text: str) -> float:

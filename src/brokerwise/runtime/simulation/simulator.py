@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from brokerwise.model.arrays import Bools, Int32s, Int64s
+from brokerwise.model.errors import InputError
 from brokerwise.model.interests import Interests
 from brokerwise.model.snapshot import Snapshot
 from brokerwise.planners.balance.bound import lower_bound
@@ -28,7 +29,14 @@ def simulate(
 
     The same world and settings give the same result. Takes O(wishes + topics times
     brokers) a report, and what the planner takes where there is something to plan.
+
+    Raises InputError if it would end before the first report.
     """
+    if settings.report_seconds > world.seconds:
+        raise InputError(
+            f"report_seconds: found {settings.report_seconds:g}, expected at most the "
+            f"{world.seconds:g} seconds that it runs"
+        )
     run = _Run(world, settings, solve)
     for step in range(int(world.seconds / settings.report_seconds + 1e-9) + 1):
         run.step(step * settings.report_seconds)
