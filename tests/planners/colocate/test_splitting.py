@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from tests.planners.colocate.cases import Literal, drawn, table_of
-from tests.planners.colocate.predictors import Queueing
+from tests.planners.colocate.predictors import Function, Queueing
 
+from brokerwise.model.arrays import Float64s
 from brokerwise.model.plan import Status
 from brokerwise.planners.colocate.alone import (
     alone,
@@ -56,6 +57,40 @@ def test_without_split_the_reason_has_the_largest_rate_that_works() -> None:
     )
     assert f"the largest rate that works is {most:,.4g} a second" in plan.reason
     assert "so 5 replicas would be enough" in plan.reason
+
+
+@pytest.mark.parametrize("rate", [1e5, 1e12, 1e300])
+def test_a_rate_beyond_all_measure_still_has_a_largest_one_that_works(
+    rate: float,
+) -> None:
+    modest = largest_rate(Problem(BUSY, Queueing(), 3), 0)
+    problem = Problem(table_of((10, rate), (5, 40)), Queueing(), 3)
+    assert largest_rate(problem, 0) == pytest.approx(modest, rel=1e-8)
+    for split in (False, True):
+        plan = solve(problem, Options(split=split))
+        assert plan.status is Status.INFEASIBLE
+        assert plan.reason.endswith(
+            f"the largest rate that works is {modest:,.4g} a second, so more than "
+            "1,000 replicas would be needed, and a topic is cut into no more"
+        )
+
+
+def test_a_thousand_replicas_are_the_most() -> None:
+    most = largest_rate(Problem(BUSY, Queueing(), 3), 0)
+    table = table_of((10, 999.9 * most), (10, 1000.1 * most))
+    needed = replicas_needed(Problem(table, Queueing(), 3), np.array([0, 1]))
+    assert needed.tolist() == [1000, 0]
+
+
+def test_the_largest_rate_is_found_where_a_model_frowns_on_the_least_ones() -> None:
+    def p90(_: Float64s, rates: Float64s) -> Float64s:
+        return np.where((rates > 20) & (rates < 40), 50.0, 150.0)
+
+    problem = Problem(table_of((10, 100)), Function(p90), 2)
+    assert largest_rate(problem, 0) == pytest.approx(40, rel=1e-8)
+    assert "the largest rate that works is 40 a second, so 3 replicas" in (
+        solve(problem, Options()).reason
+    )
 
 
 def test_processing_that_takes_too_long_cannot_be_split() -> None:
