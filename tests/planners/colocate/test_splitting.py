@@ -106,6 +106,28 @@ def test_processing_that_takes_too_long_cannot_be_split() -> None:
         assert plan.reason.endswith("1 more topic misses alone")
 
 
+def test_the_topic_that_no_cut_helps_is_the_one_that_is_spoken_of() -> None:
+    slow, busy, absurd = (95, 1), (10, 350), (10, 1e12)
+    cases = {
+        (busy, (5, 40)): ("a", "split"),
+        (busy, slow): ("b", "target"),
+        (busy, absurd): ("b", "rate"),
+        (absurd, slow): ("a", "rate"),
+    }
+    for rows, (name, remedy) in cases.items():
+        plan = solve(Problem(table_of(*rows), Queueing(), 3), Options())
+        assert plan.reason.startswith(f'topic "{name}" misses'), rows
+        assert plan.remedy == remedy, rows
+        with_split = solve(Problem(table_of(*rows), Queueing(), 3), Options(split=True))
+        assert (with_split.status is not Status.INFEASIBLE) == (remedy == "split")
+        assert with_split.remedy == ("" if remedy == "split" else remedy)
+
+
+def test_what_a_slow_topic_has_at_best_is_said() -> None:
+    plan = solve(Problem(table_of((95, 1)), Queueing(), 3), Options())
+    assert plan.reason.endswith("its processing alone takes too long, 95 ms at best")
+
+
 def test_a_topic_seen_to_miss_alone_is_cut_or_refused() -> None:
     topics = table_of((10, 30), (10, 20))
     missed = (Seen((0,), (20.0,)),)

@@ -1,9 +1,6 @@
 """Topics on brokers of their own: which miss their targets even so, at which rates they
 would not, and into how many replicas they must be cut."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from brokerwise.model.arrays import Bools, Float64s, Int64s
@@ -13,8 +10,8 @@ MOST_REPLICAS = 1000
 """A topic is cut into no more: needing more is a sign that its rate is a mistake."""
 
 LEAST_RATE = 1e-6
-"""Messages a second, one in eleven days: who misses a target even so is slow, not
-frequent."""
+"""Messages a second, one in eleven days: a topic that misses its target even so is
+slow, not frequent."""
 
 _STEPS = 32  # rates tried at once
 _ROUNDS = 6  # each narrows the largest rate to one of the steps: to 1e-9 of it
@@ -85,65 +82,3 @@ def _halved(rate: float) -> Float64s:
     there are as many as can be."""
     times = max(np.log2(rate) - np.log2(LEAST_RATE), np.log2(MOST_REPLICAS))
     return np.ldexp(rate, -np.arange(int(np.ceil(times)) + 1))
-
-
-@dataclass(frozen=True)
-class Slow:
-    """A topic that misses its target alone.
-
-    `replicas` would meet it, 0 if no number up to `MOST_REPLICAS` does; `most_rate`
-    is the largest rate at which it would, 0 if there is none. One that is predicted
-    within its limit was seen to miss.
-    """
-
-    topic: int
-    predicted_ms: float
-    most_rate: float
-    replicas: int
-
-
-def slow(problem: Problem, topic: int) -> Slow:
-    table, one = problem.topics, slice(topic, topic + 1)
-    p90 = problem.predictor.p90_ms(
-        table.processing_ms[one, None], table.rate_per_second[one, None]
-    )
-    needed = replicas_needed(problem, np.array([topic]))
-    return Slow(topic, float(p90[0, 0]), largest_rate(problem, topic), int(needed[0]))
-
-
-def refusal(problem: Problem, topics: Sequence[int]) -> str:
-    """Why there is no plan: the topics, of which there is at least one, miss alone."""
-    found = slow(problem, topics[0])
-    table, at = problem.topics, found.topic
-    rate, target = float(table.rate_per_second[at]), float(table.target_ms[at])
-    limit = target * (1 - problem.margin)
-    said = f'topic "{table.names[at]}" misses its target on a broker of its own: '
-    if found.predicted_ms <= limit:
-        said += "it was seen to"
-    else:
-        said += (
-            f"its p90 at {rate:,.6g} messages a second is predicted to be "
-            f"{found.predicted_ms:,.4g} ms, the most that is allowed is {limit:,.4g} "
-            f"ms (its target of {target:,.6g} ms less {100 * problem.margin:.3g} %)"
-        )
-    said += f"; {_remedy(found, seen=found.predicted_ms <= limit)}"
-    more = len(topics) - 1
-    if more:
-        others = "topic misses" if more == 1 else "topics miss"
-        said += f"; {more:,} more {others} alone"
-    return said
-
-
-def _remedy(found: Slow, *, seen: bool) -> str:
-    if not found.most_rate:
-        return "no rate is low enough: its processing alone takes too long"
-    if seen:
-        said = f"only rates below {found.most_rate:,.4g} a second were not seen to"
-    else:
-        said = f"the largest rate that works is {found.most_rate:,.4g} a second"
-    if found.replicas:
-        return f"{said}, so {found.replicas:,} replicas would be enough"
-    return (
-        f"{said}, so more than {MOST_REPLICAS:,} replicas would be needed, and a topic "
-        "is cut into no more"
-    )
