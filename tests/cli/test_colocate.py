@@ -19,6 +19,7 @@ from tests.report.reading import Reader
 import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.seeding.plans import seed_of_plan
 from brokerwise.storage.latency_model import read_latency_model
 from brokerwise.storage.place import Place
 
@@ -185,6 +186,25 @@ def test_splitting_is_advised_only_where_it_gives_a_plan(
             assert code == 1 and lines[1:] == [advice]
             assert lines[0].startswith(f'infeasible: topic "{worst[0]}" misses')
             assert asked(capsys, twelve, *ASKED, *more)[1]["remedy"] == remedy
+
+
+def test_a_topic_that_is_called_like_a_replica_is_refused(
+    twelve: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    busy = ("a", 10, 180, "")  # needs three replicas
+    for name in ("a~1", "a~3"):
+        save_topics("t.csv", [(name, 5, 2, ""), busy])
+        code, lines, err = printed(capsys, twelve, *ASKED, "--split")
+        assert (code, lines) == (2, []) and not Path("out/colocate").exists()
+        assert (
+            f"topic: found '{name}' beside 'a', which is cut into 3 replicas called "
+            "'a~1' to 'a~3' (--split); expected no topic that is called like one"
+        ) in err
+        assert f"Rename topic '{name}' or topic 'a'." in err
+    save_topics("t.csv", [("a~4", 5, 2, ""), ("a~01", 5, 2, ""), busy])
+    assert printed(capsys, twelve, *ASKED, "--split")[0] == 0
+    homes = seed_of_plan(Place("out/colocate")).homes
+    assert sorted(homes) == ["a~01", "a~1", "a~2", "a~3", "a~4"]
 
 
 def test_what_is_wrong_with_a_call_is_said(

@@ -52,6 +52,11 @@ class Replicas:
         return len(self.topic)
 
 
+def replica_name(topic: str, number: int) -> str:
+    """What replica `number` (from 0) of a topic that was split is called."""
+    return f"{topic}~{number + 1}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ColocationPlan:
     """A plan of kind `colocate`.

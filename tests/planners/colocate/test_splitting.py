@@ -1,11 +1,15 @@
 """Topics that miss alone: cut into the fewest replicas, or refused in words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.planners.colocate.cases import Literal, drawn, table_of
 from tests.planners.colocate.predictors import Function, Queueing
 
 from brokerwise.model.arrays import Float64s
+from brokerwise.model.errors import InputError
+from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
 from brokerwise.planners.colocate.alone import (
     alone,
@@ -145,6 +149,19 @@ def test_a_topic_seen_to_meet_its_target_is_not_cut() -> None:
     plan = solve(problem, Options())
     assert plan.replicas.number.tolist() == [0] * len(BUSY)
     assert plan.objective == 2
+
+
+def test_replicas_are_not_called_like_other_topics() -> None:
+    def named(*names: str) -> Problem:
+        return Problem(replace(BUSY, names=Names.of(names)), Queueing(), 3)
+
+    taken = named("a", "b", "a~5")
+    with pytest.raises(InputError, match="topic: found 'a~5' beside 'a'"):
+        solve(taken, Options(split=True))
+    assert solve(taken, Options()).remedy == "split"
+    for other in ("a~0", "a~6", "a~", "b~1", "a~05"):
+        plan = solve(named("a", "b", other), Options(split=True))
+        assert plan.status is Status.OPTIMAL, other
 
 
 def test_many_topics_that_miss_are_cut_and_packed() -> None:

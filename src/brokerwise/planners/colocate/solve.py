@@ -11,6 +11,7 @@ from brokerwise.planners.colocate.alone import misses, replicas_needed
 from brokerwise.planners.colocate.demand import Demand
 from brokerwise.planners.colocate.feasibility import Oracle
 from brokerwise.planners.colocate.first_fit import Packing, descending
+from brokerwise.planners.colocate.naming import refuse_taken_names
 from brokerwise.planners.colocate.options import Options
 from brokerwise.planners.colocate.problem import Problem
 from brokerwise.planners.colocate.refusing import Refusal, refusal
@@ -29,12 +30,13 @@ def solve(
     Infeasible if a topic misses its target on a broker of its own and may not be
     split, or would also miss it if it were: the reason says so with numbers, and
     `remedy` what would help. Same problem and options, same plan, unless `stop` ended
-    it.
+    it. Raises InputError if a replica would be called like another topic.
     """
     with options.stage("alone"):
         replicas, refused = _cut(problem, options, current)
     if refused:
         return _infeasible(problem, options, refusal(problem, refused))
+    refuse_taken_names(problem.topics.names, replicas)
     oracle = Oracle(problem, Demand.of(problem, replicas))
     order = descending(oracle, list(problem.topics.names))
     run = Run(problem, oracle, order, options)
