@@ -19,12 +19,22 @@ from tests.report.reading import Reader
 import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.seeding.plans import seed_of_plan
 from brokerwise.storage.latency_model import read_latency_model
 from brokerwise.storage.place import Place
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 ASKED = ("--model", "m", "--target-ms", "100", "--k", "4")
+
+TOO_SLOW = (
+    "Cutting it into replicas (--split) would not help: it needs a higher target "
+    "(--target-ms, or its target_ms) or a shorter processing_ms."
+)
+TOO_MANY = (
+    "Cutting it into replicas (--split) would not help: it needs a lower "
+    "rate_per_second or a shorter processing_ms."
+)
 
 
 @pytest.fixture
@@ -153,7 +163,7 @@ def test_a_topic_that_misses_alone_is_infeasible_unless_it_is_split(
     assert lines[1] == "Topics can be cut into replicas with --split."
     code, result = asked(capsys, twelve, *ASKED)
     assert (code, result["status"], result["objective"]) == (1, "infeasible", None)
-    assert result["reason"] in lines[0]
+    assert result["reason"] in lines[0] and result["remedy"] == "split"
     code, lines, _ = printed(capsys, twelve, *ASKED, "--split")
     assert code == 0
     assert "  split: 1 topic into 3 replicas, each on another broker" in lines
@@ -161,7 +171,40 @@ def test_a_topic_that_misses_alone_is_infeasible_unless_it_is_split(
     save_topics("t.csv", [("slow", 95, 1, "")])
     code, lines, _ = printed(capsys, twelve, *ASKED, "--split", "--force")
     assert code == 1 and "its processing alone takes too long" in lines[0]
-    assert len(lines) == 1
+    assert lines[1:] == [TOO_SLOW]
+
+
+def test_splitting_is_advised_only_where_it_gives_a_plan(
+    twelve: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    busy, slow, absurd = ("busy", 10, 180, ""), ("slow", 95, 1, ""), ("x", 10, 1e12, "")
+    cases = ((slow, "target", TOO_SLOW), (absurd, "rate", TOO_MANY))
+    for worst, remedy, advice in cases:
+        save_topics("t.csv", [*some_topics(4), busy, worst])
+        for more in ((), ("--split",)):
+            code, lines, _ = printed(capsys, twelve, *ASKED, *more)
+            assert code == 1 and lines[1:] == [advice]
+            assert lines[0].startswith(f'infeasible: topic "{worst[0]}" misses')
+            assert asked(capsys, twelve, *ASKED, *more)[1]["remedy"] == remedy
+
+
+def test_a_topic_that_is_called_like_a_replica_is_refused(
+    twelve: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    busy = ("a", 10, 180, "")  # needs three replicas
+    for name in ("a~1", "a~3"):
+        save_topics("t.csv", [(name, 5, 2, ""), busy])
+        code, lines, err = printed(capsys, twelve, *ASKED, "--split")
+        assert (code, lines) == (2, []) and not Path("out/colocate").exists()
+        assert (
+            f"topic: found '{name}' beside 'a', which is cut into 3 replicas called "
+            "'a~1' to 'a~3' (--split); expected no topic that is called like one"
+        ) in err
+        assert f"Rename topic '{name}' or topic 'a'." in err
+    save_topics("t.csv", [("a~4", 5, 2, ""), ("a~01", 5, 2, ""), busy])
+    assert printed(capsys, twelve, *ASKED, "--split")[0] == 0
+    homes = seed_of_plan(Place("out/colocate")).homes
+    assert sorted(homes) == ["a~01", "a~1", "a~2", "a~3", "a~4"]
 
 
 def test_what_is_wrong_with_a_call_is_said(

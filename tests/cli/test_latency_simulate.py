@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
@@ -13,6 +14,12 @@ CALL = ["latency", "simulate", "--configurations", "12", "--k", "1-3"]
 CALL += ["--messages", "20", "--seed", "3"]
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
+
+
+def pretend_measured(folder: str) -> None:
+    """Simulated data that say that they were measured."""
+    file = Path(folder, "latency.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"source": "measured"}))
 
 
 def test_it_says_what_it_made(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,6 +56,7 @@ def test_it_is_calibrated_on_data_and_says_how_well(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run([*CALL, "--out", "seen", "--overhead", "factor=1.3,path_ms=4"]) == 0
+    pretend_measured("seen")
     capsys.readouterr()
     calibrated = [*CALL, "--calibrate", "seen", "--seed", "5", "--out", "d"]
     assert run(calibrated) == 0
@@ -72,10 +80,27 @@ def test_what_was_never_saturated_is_not_spoken_of(
     few = ["--processing", "5", "--draw", "paper", "--target-ms", "7", "--k", "2"]
     cheap = ["--overhead", "receive_ms=0,deliver_ms=0,worker_ms=0,factor=1,path_ms=0"]
     assert run([*CALL, *few, *cheap, "--out", "seen"]) == 0
+    pretend_measured("seen")
     capsys.readouterr()
     assert run([*CALL, "--calibrate", "seen", "--out", "d"]) == 0
     text = capsys.readouterr().out
     assert "below saturation: " in text and "saturated: " not in text
+
+
+def test_it_is_not_calibrated_on_what_was_only_simulated(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run([*CALL, "--out", "seen"]) == 0
+    capsys.readouterr()
+    assert run([*CALL, "--calibrate", "seen", "--out", "d"]) == 2
+    err = capsys.readouterr().err
+    assert (
+        "--calibrate: found simulated data in seen, expected measured data, which "
+        "brokerwise latency measure writes"
+    ) in err
+    assert not Path("d").exists()
+    with pytest.raises(brokerwise.InputError, match="found simulated data in seen"):
+        brokerwise.simulate_latencies("d", calibrate="seen")
 
 
 def test_the_same_seed_gives_the_same_data() -> None:

@@ -52,14 +52,20 @@ class Replicas:
         return len(self.topic)
 
 
+def replica_name(topic: str, number: int) -> str:
+    """What replica `number` (from 0) of a topic that was split is called."""
+    return f"{topic}~{number + 1}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ColocationPlan:
     """A plan of kind `colocate`.
 
     `objective` is the number of brokers and `bound` proven, by the word of the model:
     no plan has fewer. Both are None if there is no plan: `reason` says why, with
-    numbers. `k` is how many topics may share a broker; `margin` the share of each
-    target that predictions must stay below it.
+    numbers, and `remedy` what would help the topic that it names: `split`, a lower
+    `rate` or a higher `target`. `k` is how many topics may share a broker; `margin`
+    the share of each target that predictions must stay below it.
     """
 
     algorithm: str
@@ -74,6 +80,7 @@ class ColocationPlan:
     seed: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+    remedy: str = ""
     kind: str = "colocate"
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from brokerwise.latency.drawing import most_publishers
 from brokerwise.latency.joining import join
 from brokerwise.latency.overhead import TYPICAL, Overhead
 from brokerwise.latency.queueing import Run, simulate_targets
+from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.storage.latency_data import (
@@ -51,13 +52,14 @@ class Calibrated:
 def calibrate_directory(
     data: Place, *, start: Overhead = TYPICAL, progress: Progress | None = None
 ) -> Calibrated:
-    """Fit the overhead to latency data.
+    """Fit the overhead to latency data that were measured; InputError for others.
 
     Configurations whose messages were not sent at their time are left out. Data of
     this program say by seed and number when that was, so the simulation gets the same.
     """
     progress = progress or Stopwatch()
     read = read_latency_data(data)
+    _refuse_unmeasured(data, read.header.source)
     settings = read.header.settings
     with progress.stage("calibrate"):
         found = calibrate(
@@ -68,6 +70,16 @@ def calibrate_directory(
             start=start,
         )
     return Calibrated(found, str(data), read.header.digest)
+
+
+def _refuse_unmeasured(data: Place, source: str) -> None:
+    """A simulation that is fitted to another says nothing of a real broker."""
+    if source != "measured":
+        raise InputError(
+            f"--calibrate: found {source} data in {data}, expected measured data, "
+            "which brokerwise latency measure writes",
+            hint="Measure some: brokerwise latency measure --out DIR",
+        )
 
 
 def simulate_directory(

@@ -25,6 +25,15 @@ BOUNDS = {
 }
 """What a bound is drawn from, by its name."""
 
+_NO_CUT = "Cutting it into replicas (--split) would not help: it needs a"
+ADVICE = {
+    "split": "Topics can be cut into replicas with --split.",
+    "rate": f"{_NO_CUT} lower rate_per_second or a shorter processing_ms.",
+    "target": f"{_NO_CUT} higher target (--target-ms, or its target_ms) or a shorter "
+    "processing_ms.",
+}
+"""What to try where there is no plan, by its remedy."""
+
 
 def is_plan(result: Result) -> bool:
     return bool(result["status"] != "infeasible")
@@ -33,10 +42,7 @@ def is_plan(result: Result) -> bool:
 def answer(result: Result) -> str:
     """The plan in a sentence: how many brokers, and how good that is."""
     if not is_plan(result):
-        hint = ""
-        if not result["options"]["split"]:
-            hint = "\nTopics can be cut into replicas with --split."
-        return f"infeasible: {result['reason']}{hint}"
+        return f"infeasible: {result['reason']}\n{ADVICE[result['remedy']]}"
     if not result["topics"]:
         return "There are no topics: no broker is needed."
     verb = "carries" if result["brokers"] == 1 else "carry"

@@ -17,7 +17,7 @@ _FIGURES = (
 
 def colocate_result(found: "Colocated", out: "Place") -> dict[str, Any]:
     """One plan and what limits it; where there is none, its figures are null and
-    `reason` says why."""
+    `reason` says why, `remedy` what would help."""
     from brokerwise.pipeline.colocate_model import outside, source_of
 
     plan, topics = found.plan, found.topics
@@ -47,7 +47,9 @@ def colocate_result(found: "Colocated", out: "Place") -> dict[str, Any]:
         "out": None if found.header is None else str(out),
         "digest": None if found.header is None else found.header.digest,
     }
-    return result if found.header is not None else result | {"reason": plan.reason}
+    if found.header is not None:
+        return result
+    return result | {"reason": plan.reason, "remedy": plan.remedy}
 
 
 def _observed(feedback: "Feedback") -> dict[str, Any]:

@@ -1,10 +1,15 @@
 """Topics that miss alone: cut into the fewest replicas, or refused in words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.planners.colocate.cases import Literal, drawn, table_of
-from tests.planners.colocate.predictors import Queueing
+from tests.planners.colocate.predictors import Function, Queueing
 
+from brokerwise.model.arrays import Float64s
+from brokerwise.model.errors import InputError
+from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
 from brokerwise.planners.colocate.alone import (
     alone,
@@ -58,6 +63,40 @@ def test_without_split_the_reason_has_the_largest_rate_that_works() -> None:
     assert "so 5 replicas would be enough" in plan.reason
 
 
+@pytest.mark.parametrize("rate", [1e5, 1e12, 1e300])
+def test_a_rate_beyond_all_measure_still_has_a_largest_one_that_works(
+    rate: float,
+) -> None:
+    modest = largest_rate(Problem(BUSY, Queueing(), 3), 0)
+    problem = Problem(table_of((10, rate), (5, 40)), Queueing(), 3)
+    assert largest_rate(problem, 0) == pytest.approx(modest, rel=1e-8)
+    for split in (False, True):
+        plan = solve(problem, Options(split=split))
+        assert plan.status is Status.INFEASIBLE
+        assert plan.reason.endswith(
+            f"the largest rate that works is {modest:,.4g} a second, so more than "
+            "1,000 replicas would be needed, and a topic is cut into no more"
+        )
+
+
+def test_a_thousand_replicas_are_the_most() -> None:
+    most = largest_rate(Problem(BUSY, Queueing(), 3), 0)
+    table = table_of((10, 999.9 * most), (10, 1000.1 * most))
+    needed = replicas_needed(Problem(table, Queueing(), 3), np.array([0, 1]))
+    assert needed.tolist() == [1000, 0]
+
+
+def test_the_largest_rate_is_found_where_a_model_frowns_on_the_least_ones() -> None:
+    def p90(_: Float64s, rates: Float64s) -> Float64s:
+        return np.where((rates > 20) & (rates < 40), 50.0, 150.0)
+
+    problem = Problem(table_of((10, 100)), Function(p90), 2)
+    assert largest_rate(problem, 0) == pytest.approx(40, rel=1e-8)
+    assert "the largest rate that works is 40 a second, so 3 replicas" in (
+        solve(problem, Options()).reason
+    )
+
+
 def test_processing_that_takes_too_long_cannot_be_split() -> None:
     problem = Problem(table_of((95, 1), (200, 1), (5, 1)), Queueing(), 3)
     assert misses(problem).tolist() == [0, 1]
@@ -69,6 +108,28 @@ def test_processing_that_takes_too_long_cannot_be_split() -> None:
             plan.reason
         )
         assert plan.reason.endswith("1 more topic misses alone")
+
+
+def test_the_topic_that_no_cut_helps_is_the_one_that_is_spoken_of() -> None:
+    slow, busy, absurd = (95, 1), (10, 350), (10, 1e12)
+    cases = {
+        (busy, (5, 40)): ("a", "split"),
+        (busy, slow): ("b", "target"),
+        (busy, absurd): ("b", "rate"),
+        (absurd, slow): ("a", "rate"),
+    }
+    for rows, (name, remedy) in cases.items():
+        plan = solve(Problem(table_of(*rows), Queueing(), 3), Options())
+        assert plan.reason.startswith(f'topic "{name}" misses'), rows
+        assert plan.remedy == remedy, rows
+        with_split = solve(Problem(table_of(*rows), Queueing(), 3), Options(split=True))
+        assert (with_split.status is not Status.INFEASIBLE) == (remedy == "split")
+        assert with_split.remedy == ("" if remedy == "split" else remedy)
+
+
+def test_what_a_slow_topic_has_at_best_is_said() -> None:
+    plan = solve(Problem(table_of((95, 1)), Queueing(), 3), Options())
+    assert plan.reason.endswith("its processing alone takes too long, 95 ms at best")
 
 
 def test_a_topic_seen_to_miss_alone_is_cut_or_refused() -> None:
@@ -88,6 +149,19 @@ def test_a_topic_seen_to_meet_its_target_is_not_cut() -> None:
     plan = solve(problem, Options())
     assert plan.replicas.number.tolist() == [0] * len(BUSY)
     assert plan.objective == 2
+
+
+def test_replicas_are_not_called_like_other_topics() -> None:
+    def named(*names: str) -> Problem:
+        return Problem(replace(BUSY, names=Names.of(names)), Queueing(), 3)
+
+    taken = named("a", "b", "a~5")
+    with pytest.raises(InputError, match="topic: found 'a~5' beside 'a'"):
+        solve(taken, Options(split=True))
+    assert solve(taken, Options()).remedy == "split"
+    for other in ("a~0", "a~6", "a~", "b~1", "a~05"):
+        plan = solve(named("a", "b", other), Options(split=True))
+        assert plan.status is Status.OPTIMAL, other
 
 
 def test_many_topics_that_miss_are_cut_and_packed() -> None:

@@ -1,19 +1,20 @@
 """Topics on brokers of their own: which miss their targets even so, at which rates they
 would not, and into how many replicas they must be cut."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
 from brokerwise.model.arrays import Bools, Float64s, Int64s
 from brokerwise.planners.colocate.problem import Problem
 
 MOST_REPLICAS = 1000
-"""More would be no help: a topic that needs so many is slow, not frequent."""
+"""A topic is cut into no more: needing more is a sign that its rate is a mistake."""
+
+LEAST_RATE = 1e-6
+"""Messages a second, one in eleven days: a topic that misses its target even so is
+slow, not frequent."""
 
 _STEPS = 32  # rates tried at once
-_ROUNDS = 6  # each narrows the largest rate to one of the steps: to 1e-9 of the rate
+_ROUNDS = 6  # each narrows the largest rate to one of the steps: to 1e-9 of it
 
 
 def alone(problem: Problem, topics: Int64s, rates: Float64s) -> Bools:
@@ -57,73 +58,27 @@ def replicas_needed(problem: Problem, topics: Int64s) -> Int64s:
 
 
 def largest_rate(problem: Problem, topic: int) -> float:
-    """The largest rate up to which the topic meets its target alone, to a billionth
-    of its own; 0 if there is none."""
-    low, high = 0.0, float(problem.topics.rate_per_second[topic])
+    """The largest rate at which the topic meets its target alone, to a billionth of
+    it; 0 if it misses down to `LEAST_RATE`. Where a model is not monotone: the
+    largest after halving its own rate again and again."""
+
+    def fits(rates: Float64s) -> Bools:
+        return alone(problem, np.full(len(rates), topic), rates)
+
+    halved = _halved(float(problem.topics.rate_per_second[topic]))
+    found = np.flatnonzero(fits(halved))
+    if not len(found):
+        return 0.0
+    low, high = halved[found[0]], halved[max(0, found[0] - 1)]
     for _ in range(_ROUNDS):
-        tried = np.linspace(low, high, _STEPS + 1)[1:]
-        fits = alone(problem, np.full(_STEPS, topic), tried)
-        if fits.all():
-            return float(tried[-1])
-        at = int(np.argmin(fits))
-        low, high = low if at == 0 else float(tried[at - 1]), float(tried[at])
-    return low
+        tried = np.linspace(low, high, _STEPS + 1)
+        at = int(np.argmin(fits(tried)))
+        low, high = tried[max(0, at - 1)], tried[at]
+    return float(low)
 
 
-@dataclass(frozen=True)
-class Slow:
-    """A topic that misses its target alone.
-
-    `replicas` would meet it, 0 if no number does; `most_rate` is the largest rate at
-    which it would, 0 if there is none. One that is predicted within its limit was
-    seen to miss.
-    """
-
-    topic: int
-    predicted_ms: float
-    most_rate: float
-    replicas: int
-
-
-def slow(problem: Problem, topic: int) -> Slow:
-    table, one = problem.topics, slice(topic, topic + 1)
-    p90 = problem.predictor.p90_ms(
-        table.processing_ms[one, None], table.rate_per_second[one, None]
-    )
-    needed = replicas_needed(problem, np.array([topic]))
-    return Slow(topic, float(p90[0, 0]), largest_rate(problem, topic), int(needed[0]))
-
-
-def refusal(problem: Problem, topics: Sequence[int]) -> str:
-    """Why there is no plan: the topics, of which there is at least one, miss alone."""
-    found = slow(problem, topics[0])
-    table, at = problem.topics, found.topic
-    rate, target = float(table.rate_per_second[at]), float(table.target_ms[at])
-    limit = target * (1 - problem.margin)
-    said = f'topic "{table.names[at]}" misses its target on a broker of its own: '
-    if found.predicted_ms <= limit:
-        said += "it was seen to"
-    else:
-        said += (
-            f"its p90 at {rate:,.6g} messages a second is predicted to be "
-            f"{found.predicted_ms:,.4g} ms, the most that is allowed is {limit:,.4g} "
-            f"ms (its target of {target:,.6g} ms less {100 * problem.margin:.3g} %)"
-        )
-    said += f"; {_remedy(found, seen=found.predicted_ms <= limit)}"
-    more = len(topics) - 1
-    if more:
-        others = "topic misses" if more == 1 else "topics miss"
-        said += f"; {more:,} more {others} alone"
-    return said
-
-
-def _remedy(found: Slow, *, seen: bool) -> str:
-    if not found.most_rate:
-        return "no rate is low enough: its processing alone takes too long"
-    if seen:
-        said = f"only rates below {found.most_rate:,.4g} a second were not seen to"
-    else:
-        said = f"the largest rate that works is {found.most_rate:,.4g} a second"
-    if found.replicas:
-        said += f", so {found.replicas:,} replicas would be enough"
-    return said
+def _halved(rate: float) -> Float64s:
+    """The rate, half of it, and so on, to the least rate and to that of a replica, if
+    there are as many as can be."""
+    times = max(np.log2(rate) - np.log2(LEAST_RATE), np.log2(MOST_REPLICAS))
+    return np.ldexp(rate, -np.arange(int(np.ceil(times)) + 1))

@@ -7,12 +7,14 @@ import numpy as np
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.colocation import ColocationPlan, Replicas
 from brokerwise.model.plan import Status
-from brokerwise.planners.colocate.alone import misses, refusal, replicas_needed
+from brokerwise.planners.colocate.alone import misses, replicas_needed
 from brokerwise.planners.colocate.demand import Demand
 from brokerwise.planners.colocate.feasibility import Oracle
 from brokerwise.planners.colocate.first_fit import Packing, descending
+from brokerwise.planners.colocate.naming import refuse_taken_names
 from brokerwise.planners.colocate.options import Options
 from brokerwise.planners.colocate.problem import Problem
+from brokerwise.planners.colocate.refusing import Refusal, refusal
 from brokerwise.planners.colocate.repairing import moves_of, packing_now, repair
 from brokerwise.planners.colocate.search import Outcome, Run
 
@@ -26,13 +28,15 @@ def solve(
     already (`current`), those brokers with as few moves as possible.
 
     Infeasible if a topic misses its target on a broker of its own and may not be
-    split, or would also miss it if it were: the reason says so with numbers. Same
-    problem and options, same plan, unless `stop` ended it.
+    split, or would also miss it if it were: the reason says so with numbers, and
+    `remedy` what would help. Same problem and options, same plan, unless `stop` ended
+    it. Raises InputError if a replica would be called like another topic.
     """
     with options.stage("alone"):
         replicas, refused = _cut(problem, options, current)
     if refused:
         return _infeasible(problem, options, refusal(problem, refused))
+    refuse_taken_names(problem.topics.names, replicas)
     oracle = Oracle(problem, Demand.of(problem, replicas))
     order = descending(oracle, list(problem.topics.names))
     run = Run(problem, oracle, order, options)
@@ -117,7 +121,7 @@ def _chosen(options: Options, algorithm: str, stopped: str = "") -> dict[str, An
     return chosen | ({"stopped": stopped} if stopped else {})
 
 
-def _infeasible(problem: Problem, options: Options, reason: str) -> ColocationPlan:
+def _infeasible(problem: Problem, options: Options, found: Refusal) -> ColocationPlan:
     nothing = np.zeros(0, np.int32)
     return ColocationPlan(
         algorithm=options.algorithm,
@@ -129,5 +133,6 @@ def _infeasible(problem: Problem, options: Options, reason: str) -> ColocationPl
         margin=problem.margin,
         options=_chosen(options, options.algorithm),
         seed=options.seed,
-        reason=reason,
+        reason=found.reason,
+        remedy=found.remedy,
     )

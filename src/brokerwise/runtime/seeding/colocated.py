@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, replica_name
 from brokerwise.model.errors import InputError
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.runtime.seed import Seed, SeedBroker
@@ -39,13 +39,15 @@ def colocated_seed(plan: ColocationPlan, topics: TopicTable) -> Seed:
 def replica_names(plan: ColocationPlan, topics: TopicTable) -> list[str]:
     """What each replica's topic is called: as its topic, with ~1, ~2, ... after it if
     there are several. Raises InputError if another topic is called so."""
-    counts = Counter(plan.replicas.topic.tolist())
-    pairs = zip(
-        plan.replicas.topic.tolist(), plan.replicas.number.tolist(), strict=True
-    )
+    replicas = plan.replicas
+    counts = Counter(replicas.topic.tolist())
     names = [
-        topics.names[topic] if counts[topic] == 1 else f"{topics.names[topic]}~{n + 1}"
-        for topic, n in pairs
+        replica_name(topics.names[topic], n)
+        if counts[topic] > 1
+        else topics.names[topic]
+        for topic, n in zip(
+            replicas.topic.tolist(), replicas.number.tolist(), strict=True
+        )
     ]
     taken = [name for name, count in Counter(names).items() if count > 1]
     if taken:
