@@ -11,7 +11,7 @@ from pyspark import Broadcast
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels.lists import counting_order, gather_slices
 from brokerwise.kernels.trips import most_at_once, visits
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 from brokerwise.model.grid import Grid, key_names
 from brokerwise.model.names import Names
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
@@ -222,5 +222,5 @@ def _wanted(
 
 def _ranges(data: Any, offsets: Int64s, bounds: Names) -> Int32s:
     return kernels.range_buckets(
-        data, offsets[:-1], offsets[1:], bounds.data, bounds.offsets
+        read_only(data), offsets[:-1], offsets[1:], bounds.data, bounds.offsets
     )
