@@ -79,13 +79,7 @@ def count_regions(exchange: Exchange, drive: Drive, buckets: int) -> Regions:
 
     def walk(lots: Iterator[Trips]) -> Iterator[Emitted]:
         for trips in lots:
-            _, key, time, count = drive.stays(trips)
-            to = ((key ^ (key >> 32)) % buckets).astype(np.int32)
-            order, bounds = counting_order(to, buckets)
-            for number in range(buckets):
-                chosen = order[bounds[number] : bounds[number + 1]]
-                if len(chosen):
-                    yield number, (key[chosen], time[chosen], count[chosen])
+            yield from _stayed(trips, drive, buckets)
 
     def count(bucket: int, items: Iterator[Any]) -> Iterator[Regions]:
         stays = list(items)
@@ -101,6 +95,18 @@ def count_regions(exchange: Exchange, drive: Drive, buckets: int) -> Regions:
     )
     order = np.argsort(keys)
     return Regions(keys[order], positions[order], most[order])
+
+
+def _stayed(trips: Trips, drive: Drive, buckets: int) -> Iterator[Emitted]:
+    """Not within what is sent to tasks: a kernel named there would be sent along, and
+    compiled by each of their processes anew."""
+    _, key, time, count = drive.stays(trips)
+    to = ((key ^ (key >> 32)) % buckets).astype(np.int32)
+    order, bounds = counting_order(to, buckets)
+    for number in range(buckets):
+        chosen = order[bounds[number] : bounds[number + 1]]
+        if len(chosen):
+            yield number, (key[chosen], time[chosen], count[chosen])
 
 
 def spread(exchange: Exchange, use: _Use, buckets: int, *more: Emitted) -> Exchange:
