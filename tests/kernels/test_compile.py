@@ -8,7 +8,10 @@ from subprocess import PIPE
 from typing import Any
 
 import numba
+import numpy as np
+import pytest
 
+from brokerwise.kernels import compile as compiling
 from brokerwise.kernels import names
 from brokerwise.kernels.compile import cache_directory
 
@@ -59,6 +62,33 @@ sys.stdin.readline()
 assert total(np.arange(10)) == 90
 print(len(compiled))
 """
+
+
+def test_numbers_are_not_compiled_for_one_by_one_but_flags_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "cache_directory", lambda: tmp_path)
+
+    @compiling.leaf
+    def twice(x: Any, negative: bool) -> Any:
+        return -2 * x if negative else 2 * x
+
+    @compiling.kernel
+    def total(values: Any) -> Any:
+        result = twice(0, False)
+        for value in values:
+            result += twice(value, False)
+        return result + twice(2**40, False) + twice(1, True)
+
+    # The narrower type first, to which 2**40 must not be converted.
+    assert total(np.arange(10, dtype=np.int32)) == 90 + 2**41 - 2
+    assert total(np.arange(10)) == 90 + 2**41 - 2
+    compiled: Any = twice
+    assert sorted(map(str, compiled.signatures)) == [
+        "(int32, Literal[bool](False))",
+        "(int64, Literal[bool](False))",
+        "(int64, Literal[bool](True))",
+    ]
 
 
 def test_processes_do_not_compile_the_same_at_the_same_time(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
 
 from brokerwise.kernels import fill_select
+from brokerwise.model.arrays import read_only
 
 TOPICS = 4
 
@@ -28,7 +29,10 @@ def select(case: tuple[list[list[int]], list[int], list[int]]) -> list[list[int]
     offsets = np.cumsum([0, *map(len, interests)], dtype=np.int64)
     topics = np.array([t for found in interests for t in found], np.int32)
     kept, chosen = fill_select.select_best(
-        offsets, topics, np.array(weights, np.int64), np.array(served, np.int64)
+        read_only(offsets),
+        read_only(topics),
+        read_only(np.array(weights, np.int64)),
+        np.array(served, np.int64),
     )
     assert [a.dtype for a in (kept, chosen)] == [np.int64, np.int32]
     return [chosen[first:last].tolist() for first, last in pairwise(kept)]

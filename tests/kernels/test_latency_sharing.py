@@ -14,7 +14,7 @@ from brokerwise.kernels.latency_sharing import (
     queueing_estimate,
     sharing_features,
 )
-from brokerwise.model.arrays import Float64s
+from brokerwise.model.arrays import Float64s, read_only
 
 times = st.floats(0.1, 50)
 rates = st.floats(0.01, 1000)
@@ -23,8 +23,8 @@ cores = st.sampled_from((1.0, 2.0, 4.0))
 
 
 def features(some: list[tuple[float, float]], cores: float) -> Float64s:
-    p, r = np.array(some).T[:, None, :]
-    return sharing_features(np.ascontiguousarray(p), np.ascontiguousarray(r), cores)
+    p, r = np.array(some, np.float64).T.copy()[:, None, :]
+    return sharing_features(p, read_only(r), cores)
 
 
 @given(some=topics, more=topics, cores=cores)
@@ -120,7 +120,7 @@ def test_far_above_saturation_the_wait_is_in_proportion_to_the_time() -> None:
 def test_no_place_is_out_of_range() -> None:
     random = np.random.default_rng(0)
     p, r = random.uniform(1, 10, (20, 4)), random.uniform(1, 200, (20, 4))
-    compiled = sharing_features(p, r, 2.0)
+    compiled = sharing_features(p, read_only(r), 2.0)
     with interpreted(latency_sharing):
         plain = latency_sharing.sharing_features(p, r, 2.0)
         estimate = latency_sharing.queueing_estimate(plain, 1e4)

@@ -33,7 +33,7 @@ def grown(seed: int, count: int) -> Trees:
             threshold = float(random.integers(-2, 3))
             left, right = children.get(node, (0, 0))
             nodes.append([tree, feature, threshold, left, right, random.normal()])
-    numbers = np.array(nodes).T
+    numbers = np.array(nodes).T.copy()
     whole = numbers.astype(np.int32)
     return Trees(
         INPUTS, 0.25, whole[0], whole[1], numbers[2], whole[3], whole[4], numbers[5]

@@ -8,7 +8,7 @@ from tests.planners.overlay.networks import demand_of, networks
 
 from brokerwise.kernels import overlay_steiner
 from brokerwise.kernels.overlay_steiner import nearest_first, pack_weighted
-from brokerwise.model.arrays import Int64s
+from brokerwise.model.arrays import Int64s, read_only
 from brokerwise.model.network import Network
 from brokerwise.planners.overlay.demand import Demand
 
@@ -77,7 +77,7 @@ def test_cheap_core_links_let_users_keep_their_own_broker() -> None:
 
 
 def test_each_broker_lists_users_by_cost_then_number() -> None:
-    access = np.array([[5, 1], [3, -1], [5, 0]])
+    access = read_only(np.array([[5, 1], [3, -1], [5, 0]]))
     assert nearest_first(access).tolist() == [[1, 0, 2], [1, 2, 0]]
 
 
@@ -85,7 +85,7 @@ def test_draws_follow_the_weights_of_links_with_room() -> None:
     users = 4000
     weights = np.tile(np.array([1, 0, 3, 6]), (users, 1))
     draws = np.random.default_rng(9).random(users)
-    access = np.ones((users, 4), np.int64)
+    access = read_only(np.ones((users, 4), np.int64))
     load = np.ones(users, np.int64)
     room = np.array([9000, 9000, 9000, 0])
     broker = np.empty(users, np.int32)
@@ -98,7 +98,7 @@ def test_draws_follow_the_weights_of_links_with_room() -> None:
 
 def test_without_room_on_weighted_links_the_cheapest_link_is_taken() -> None:
     weights = np.array([[0, 5, 0]])
-    access = np.array([[7, 1, 3]])
+    access = read_only(np.array([[7, 1, 3]]))
     load = np.array([5])
     for room, expected in (([9, 4, 9], 2), ([9, 4, 4], 0), ([4, 4, 4], -1)):
         broker = np.empty(1, np.int32)

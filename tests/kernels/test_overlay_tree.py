@@ -10,7 +10,7 @@ from tests.kernels.interpreted import interpreted
 from tests.planners.overlay import literal_cost
 
 from brokerwise.kernels import overlay_tree, overlay_tree_moves
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 
 Link = tuple[int, int]
 
@@ -141,7 +141,7 @@ def _descended(seed: int) -> list[Int64s]:
     rng = np.random.default_rng(seed)
     users, brokers, rows = 8, 5, 4
     points = rng.integers(0, 50, (brokers, 2))
-    core = np.abs(points[:, None] - points[None, :]).sum(axis=2)
+    core = read_only(np.abs(points[:, None] - points[None, :]).sum(axis=2))
     links = as_rows([(b, int(rng.integers(b))) for b in range(1, brokers)])
     order, parent, depth = overlay_tree.hang(links, brokers)
     up = core[np.arange(brokers), parent]
@@ -165,13 +165,13 @@ def _descended(seed: int) -> list[Int64s]:
     moves, saved = overlay_tree_moves.tree_descend(
         np.arange(users),
         loads,
-        rng.integers(-1, 20, (users, brokers)),
+        read_only(rng.integers(-1, 20, (users, brokers))),
         offsets,
         sending,
         rates,
-        wanted_offsets,
-        wanted,
-        np.full(brokers, 30),
+        read_only(wanted_offsets),
+        read_only(wanted),
+        read_only(np.full(brokers, 30)),
         home,
         load,
         followers,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
 
 from brokerwise.kernels import packing, packing_fill, packing_rooms, packing_runs
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 
 ROOMS = st.lists(st.integers(0, 9), min_size=1, max_size=9)
 RULES = (packing_fill.ROOMIEST, packing_fill.FIRST, packing_fill.SNUGGEST)
@@ -59,7 +59,7 @@ def test_receptions_are_as_few_as_brokers_of_that_size_allow(
         while pairs > 0:
             expected += rate
             pairs -= capacity // rate - 1
-    assert packing_runs.least_receptions(rates, counts, capacity) == expected
+    assert packing_runs.least_receptions(read_only(rates), counts, capacity) == expected
 
 
 Topics = list[tuple[int, int]]
@@ -135,7 +135,7 @@ def test_more_pieces_than_expected_are_all_kept() -> None:
 
 def arrays(topics: Topics) -> tuple[Int32s, Int64s, Int64s]:
     rates, counts = np.array(topics, np.int64).T.copy()
-    return np.arange(len(topics), dtype=np.int32), rates, counts
+    return np.arange(len(topics), dtype=np.int32), read_only(rates), counts
 
 
 def literal_fill(

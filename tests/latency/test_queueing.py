@@ -130,6 +130,15 @@ def test_a_run_that_is_ended_counts_what_has_been_waited_so_far() -> None:
         simulate([overloaded], rate_each=4, overhead=NONE, longest_seconds=0.5)
 
 
+def test_a_whole_number_of_seconds_ends_a_run_as_a_fraction_does() -> None:
+    overloaded = Configuration((10.0,), (50,))
+    whole, fraction = (
+        simulate([overloaded], rate_each=4, overhead=NONE, longest_seconds=seconds)
+        for seconds in (25, 25.0)
+    )
+    assert whole.p90_ms.tolist() == fraction.p90_ms.tolist()
+
+
 def test_subscribers_cost_the_loop() -> None:
     run = Run(4.0, overhead=Overhead(subscriber_ms=0.05))
     few, many = (

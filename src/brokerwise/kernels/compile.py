@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -60,10 +61,26 @@ def _once(compiled: Any) -> Any:
     def compile_once(signature: Any) -> Any:
         # Numba's lock first, as it is what other threads wait for while they have it.
         with global_compiler_lock, _locked(name):
-            return compile_now(signature)
+            return compile_now(_for_any_number(signature))
 
     compiled.compile = compile_once
     return compiled
+
+
+def _for_any_number(signature: Any) -> Any:
+    """Types of arguments, without those that are one number only.
+
+    Where a kernel calls another with a constant, numba would compile that one for this
+    number alone: most often in vain, as it is but the first value of a variable. The
+    call is then resolved to the exact type of the number, which is always there. Truth
+    values stay: code for a flag that is set is faster.
+    """
+    if not isinstance(signature, tuple):
+        return signature
+    return tuple(
+        kind.literal_type if isinstance(kind, types.IntegerLiteral) else kind
+        for kind in signature
+    )
 
 
 @contextmanager

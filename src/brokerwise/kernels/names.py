@@ -271,7 +271,8 @@ def _fill_keys(
         key = _sort_key(buffer, starts[names[i]] + skip, ends[names[i]])
         keys[i] = key
         differ |= key ^ keys[0]
-        shared = min(shared, int(key & Word(255)))
+        # To numba, the least of a number and a word would be a float.
+        shared = min(shared, int(np.int64(key & Word(255))))
     while shared and differ >> Word(64 - 8 * shared):
         shared -= 1
     return shared

@@ -12,7 +12,7 @@ from brokerwise.kernels.latency_sharing import (
     sharing_features,
 )
 from brokerwise.latency.regressors import Regressor, Trees
-from brokerwise.model.arrays import Float64s
+from brokerwise.model.arrays import Float64s, read_only
 from brokerwise.model.errors import InputError
 
 PAPER, UNIFIED = KINDS = ("paper", "unified")
@@ -73,7 +73,7 @@ class Queueing:
         processing = np.ascontiguousarray(
             processing_ms * self.factor + self.overhead_ms, np.float64
         )
-        rates = np.ascontiguousarray(rate_per_second, np.float64)
+        rates = read_only(np.ascontiguousarray(rate_per_second, np.float64))
         return sharing_features(processing, rates, float(self.cores))
 
     def estimate(self, features: Float64s) -> Float64s:

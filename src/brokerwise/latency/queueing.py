@@ -179,7 +179,7 @@ def latencies(
 ) -> tuple[list[Float64s], float]:
     """For each topic the latencies (ms) that count, and what was used of the cores."""
     sent, topics, lost = traffic.sent, traffic.topics, run.overhead.lost
-    until = run.longest_seconds * 1000
+    until = 1000.0 * run.longest_seconds
     delivered = np.full(len(sent), until)
     costs = costs_of(configuration, run.overhead, subscribers)
     used, end = serve(sent, topics, costs, float(run.cores), lost, until, delivered)

@@ -21,7 +21,7 @@ def demand_of(topics: Sequence[Topic]) -> Demand:
         for t, (rate, weights) in enumerate(topics)
         for weight, pairs in sorted(Counter(weights).items(), reverse=True)
     ]
-    columns = np.array(classes, np.int64).reshape(-1, 3).T
+    columns = np.array(classes, np.int64).reshape(-1, 3).T.copy()
     rates = np.array([rate for rate, _ in topics], np.int64)
     return Demand.of_classes(rates, *columns)
 

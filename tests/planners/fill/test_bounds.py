@@ -50,7 +50,7 @@ def test_no_split_exceeds_a_bound(
 def test_without_weights_the_papers_bound_is_bandwidth_or_all_that_is_wanted(
     topics: list[tuple[int, int]], bandwidth: int
 ) -> None:
-    rates, followers = np.array(topics, np.int64).reshape(-1, 2).T
+    rates, followers = np.array(topics, np.int64).reshape(-1, 2).T.copy()
     wanted = int(rates @ followers)
     found = paper_bound(Demand.of_counts(rates, followers), bandwidth)
     assert found == min(bandwidth, wanted)

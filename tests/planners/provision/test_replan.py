@@ -37,7 +37,7 @@ class Case:
         for t in range(len(self.rates)):
             served = [b for (topic, _), b in sorted(self.before.items()) if topic == t]
             runs += [(t, b) for b in dict.fromkeys(served)]
-        topic, broker = np.array(runs, np.int32).reshape(-1, 2).T
+        topic, broker = np.array(runs, np.int32).reshape(-1, 2).T.copy()
         return Former(topic, broker, np.array(self.kinds, np.int32), len(self.before))
 
     def tally(self) -> Tally:

@@ -10,7 +10,14 @@ from pyspark import Broadcast, SparkContext
 
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels.lists import counting_order, gather_slices, sort_lists
-from brokerwise.model.arrays import INT64_MAX, Bytes, Float64s, Int32s, Int64s
+from brokerwise.model.arrays import (
+    INT64_MAX,
+    Bytes,
+    Float64s,
+    Int32s,
+    Int64s,
+    read_only,
+)
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
 from brokerwise.pipeline.attempts import attempt_name
@@ -232,7 +239,7 @@ def _sort_bucket(
     named: list[Wanted | Described] = [*wanted, *described]
     if not named:
         return Sorted("", 0, 0, 0, 0, ())
-    data = np.concatenate([i.data for i in named])
+    data = read_only(np.concatenate([i.data for i in named]))
     offsets = np.zeros(sum(len(i.lengths) for i in named) + 1, np.int64)
     np.cumsum(np.concatenate([i.lengths for i in named]), out=offsets[1:])
     starts, ends = offsets[:-1], offsets[1:]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from brokerwise.kernels import fields, tokens
 from brokerwise.kernels.names import gather
-from brokerwise.model.arrays import Bytes, Int32s, Int64s
+from brokerwise.model.arrays import Bytes, Int32s, Int64s, read_only
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import MAX_NAME_BYTES, Names
 from brokerwise.pipeline.ingest.cells import as_text, number_text
@@ -65,6 +65,11 @@ class _Raw:
     position: Int64s
     status: Int32s
     found: Int32s
+
+    def __post_init__(self) -> None:
+        """Read-only, as text that was read is, whatever the format: kernels are
+        compiled for one kind of array."""
+        object.__setattr__(self, "buffer", read_only(self.buffer))
 
 
 def read_rows(split: Split, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Rows]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels.lists import counting_order
-from brokerwise.model.arrays import Bytes, Int32s, Int64s
+from brokerwise.model.arrays import Bytes, Int32s, Int64s, read_only
 from brokerwise.model.errors import InputError
 from brokerwise.model.load import refuse_overflow
 from brokerwise.model.names import Names
@@ -184,7 +184,7 @@ def _stacked(parts: list[tuple[Bytes, Int64s]]) -> tuple[Bytes, Int64s]:
     lengths = np.concatenate([np.diff(offsets) for _, offsets in parts])
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    return np.concatenate([data for data, _ in parts]), offsets
+    return read_only(np.concatenate([data for data, _ in parts])), offsets
 
 
 def _exact_sums(codes: Int32s, values: Int64s, count: int) -> Int64s:

@@ -11,7 +11,7 @@ from pyspark import Broadcast
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels.lists import counting_order, gather_slices
 from brokerwise.kernels.trips import most_at_once, visits
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 from brokerwise.model.grid import Grid, key_names
 from brokerwise.model.names import Names
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
@@ -79,13 +79,7 @@ def count_regions(exchange: Exchange, drive: Drive, buckets: int) -> Regions:
 
     def walk(lots: Iterator[Trips]) -> Iterator[Emitted]:
         for trips in lots:
-            _, key, time, count = drive.stays(trips)
-            to = ((key ^ (key >> 32)) % buckets).astype(np.int32)
-            order, bounds = counting_order(to, buckets)
-            for number in range(buckets):
-                chosen = order[bounds[number] : bounds[number + 1]]
-                if len(chosen):
-                    yield number, (key[chosen], time[chosen], count[chosen])
+            yield from _stayed(trips, drive, buckets)
 
     def count(bucket: int, items: Iterator[Any]) -> Iterator[Regions]:
         stays = list(items)
@@ -101,6 +95,18 @@ def count_regions(exchange: Exchange, drive: Drive, buckets: int) -> Regions:
     )
     order = np.argsort(keys)
     return Regions(keys[order], positions[order], most[order])
+
+
+def _stayed(trips: Trips, drive: Drive, buckets: int) -> Iterator[Emitted]:
+    """Not within what is sent to tasks: a kernel named there would be sent along, and
+    compiled by each of their processes anew."""
+    _, key, time, count = drive.stays(trips)
+    to = ((key ^ (key >> 32)) % buckets).astype(np.int32)
+    order, bounds = counting_order(to, buckets)
+    for number in range(buckets):
+        chosen = order[bounds[number] : bounds[number + 1]]
+        if len(chosen):
+            yield number, (key[chosen], time[chosen], count[chosen])
 
 
 def spread(exchange: Exchange, use: _Use, buckets: int, *more: Emitted) -> Exchange:
@@ -222,5 +228,5 @@ def _wanted(
 
 def _ranges(data: Any, offsets: Int64s, bounds: Names) -> Int32s:
     return kernels.range_buckets(
-        data, offsets[:-1], offsets[1:], bounds.data, bounds.offsets
+        read_only(data), offsets[:-1], offsets[1:], bounds.data, bounds.offsets
     )

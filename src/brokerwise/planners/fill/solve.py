@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from brokerwise.kernels.fill_select import select_best
-from brokerwise.model.arrays import INT64_MAX, Int64s
+from brokerwise.model.arrays import INT64_MAX, Int64s, read_only
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.interests import Interests
@@ -144,7 +144,7 @@ def _selection(
     interests = workload.interests
     weight = weights.subscribers
     if weight is None:
-        weight = np.ones(workload.subscribers, np.int64)
+        weight = read_only(np.ones(workload.subscribers, np.int64))
     chosen = select_best(interests.offsets, interests.topics, weight, served)
     return Interests(*chosen)
 

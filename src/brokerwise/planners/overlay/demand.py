@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 from brokerwise.model.network import Network
 
 
@@ -35,6 +35,12 @@ class Demand:
     wanted: Int32s
     total: Int64s
     load: Int64s
+
+    def __post_init__(self) -> None:
+        """What a network has is read-only there, so it is here, wherever it comes
+        from: kernels are compiled for one kind of array."""
+        for field in ("access", "core", "capacity", "wanted_offsets", "wanted"):
+            object.__setattr__(self, field, read_only(getattr(self, field)))
 
     @classmethod
     def of(cls, network: Network) -> "Demand":

@@ -11,7 +11,7 @@ import numpy as np
 
 from brokerwise.kernels.overlay_bound import relaxed_access
 from brokerwise.kernels.overlay_packing import pack_cheapest
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.placing import Unplaced, empty_wiring, settled
 
@@ -75,5 +75,6 @@ def priced(demand: Demand, prices: Int64s) -> Int32s | Unplaced:
         regret = np.zeros(demand.users, np.int64)
     order = np.argsort(-regret, kind="stable")
     room, broker = empty_wiring(demand)
-    pack_cheapest(order, demand.load, np.where(reached, asked, -1), room, broker)
+    access = read_only(np.where(reached, asked, -1))
+    pack_cheapest(order, demand.load, access, room, broker)
     return settled(demand, broker)

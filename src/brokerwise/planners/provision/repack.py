@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from brokerwise.kernels.packing_fill import ROOMIEST, filled
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 from brokerwise.planners.provision.cover import cheapest_cover
 from brokerwise.planners.provision.layout import NOWHERE, Layout, Run
 
@@ -163,7 +163,7 @@ def _settle(layout: Layout, *, may_open: bool) -> bool:
         if not _house(layout, topic, run, may_open):
             return False
     lost = layout.homeless()
-    rates, counts = layout.rates[lost], layout.counts[lost]
+    rates, counts = read_only(layout.rates[lost]), layout.counts[lost]
     order = np.arange(len(lost), dtype=np.int32)
     while len(lost):
         rooms = np.where(layout.is_open, layout.room, -1)

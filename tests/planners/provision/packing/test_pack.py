@@ -164,7 +164,8 @@ def test_many_topics_on_many_brokers_are_packed_soundly(name: str) -> None:
 
     capacities = np.array([3 * rates[0], 2 * rates[0]])
     fleet = Fleet(tuple(BrokerType(f"{c}", int(c)) for c in capacities))
-    found = pack(name, Demand(rates, counts, lists), fleet, Prices((3, 2), 1, 1), never)
+    prices = Prices((3.0, 2.0), 1.0, 1.0)
+    found = pack(name, Demand(rates, counts, lists), fleet, prices, never)
     assert found is not None
     runs = found.placement
     loads = np.zeros(len(found.broker_type), np.int64)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from brokerwise.kernels.packing_runs import runs_of
-from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.arrays import Int32s, Int64s, read_only
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.load import refuse_overflow
 from brokerwise.model.placement import Placement
@@ -30,6 +30,11 @@ class Demand:
     rates: Int64s
     counts: Int64s
     lists: Callable[[], Iterator[tuple[Int64s, Int32s]]]
+
+    def __post_init__(self) -> None:
+        """Rates are read-only in a workload, so they are here, wherever they come
+        from: kernels are compiled for one kind of array."""
+        object.__setattr__(self, "rates", read_only(self.rates))
 
     def check(self, fleet: Fleet) -> None:
         """Refuse what no packing of the fleet could hold."""
