@@ -8,7 +8,7 @@ import pytest
 
 from brokerwise.cli import main as program
 from brokerwise.cli.main import run
-from brokerwise.model.errors import BrokerwiseError
+from brokerwise.model.errors import BrokerwiseError, InputError
 
 COMMANDS = ["ingest", "profile", "audit", "generate"]
 
@@ -82,6 +82,33 @@ def test_failures_have_their_exit_codes_and_no_traceback(
     printed = capsys.readouterr().err
     assert printed.startswith(shown)
     assert "Traceback" not in printed
+
+
+def test_what_goes_wrong_after_an_interruption_is_put_down_to_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler that is interrupted may fail in a way of its own."""
+
+    def fail(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr(program, "app", fail)
+    assert run(["ingest"], lambda: True) == 130
+    assert capsys.readouterr().err == "interrupted; nothing was written\n"
+
+
+def test_a_message_about_a_field_names_the_option_that_was_typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise InputError("max_moves: found -1")
+
+    monkeypatch.setattr(program, "app", fail)
+    for typed in (["--max-moves", "-1"], ["--max-moves=-1"]):
+        assert run(["simulate", "balance", *typed]) == 2
+        assert capsys.readouterr().err == "error: --max-moves: found -1\n"
+    assert run(["simulate", "balance", "max_moves"]) == 2
+    assert capsys.readouterr().err == "error: max_moves: found -1\n"
 
 
 def test_the_error_of_a_task_is_told_by_its_last_line(

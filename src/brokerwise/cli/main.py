@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version as installed_version
 from types import FrameType
 from typing import Annotated
@@ -129,8 +129,11 @@ def options(
     """Plans, runs and rebalances publish/subscribe fleets."""
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run one command; returns its exit code."""
+def run(
+    arguments: Sequence[str], was_interrupted: Callable[[], bool] = lambda: False
+) -> int:
+    """Run one command; returns its exit code. What goes wrong after an interruption is
+    put down to it: not everything that is interrupted ends in order."""
     debug = "--debug" in arguments
     try:
         code = app(list(arguments), standalone_mode=False) or 0
@@ -145,11 +148,13 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         return _explain_usage(error, arguments)
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write(f"interrupted; {_kept(arguments)}\n")
-        return EXIT_INTERRUPTED
+        return _interrupted(arguments)
     except SystemExit:  # typer's answer when whoever read our output has gone
         return EXIT_FAILURE
     except Exception as error:
+        if was_interrupted():
+            _trace(debug)
+            return _interrupted(arguments)
         hint = "" if debug else "Run brokerwise --debug ... to see where."
         print_error(BrokerwiseError(_cause(error), hint=hint))
         _trace(debug)
@@ -176,8 +181,13 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     if "--debug" not in sys.argv:  # py4j logs every connection that Ctrl-C breaks
         logging.getLogger().setLevel(logging.CRITICAL)
-    code = run(sys.argv[1:])
+    code = run(sys.argv[1:], lambda: interrupted)
     sys.exit(EXIT_INTERRUPTED if interrupted else code)
+
+
+def _interrupted(arguments: Sequence[str]) -> int:
+    sys.stderr.write(f"interrupted; {_kept(arguments)}\n")
+    return EXIT_INTERRUPTED
 
 
 def _kept(arguments: Sequence[str]) -> str:
