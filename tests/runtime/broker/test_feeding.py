@@ -34,7 +34,7 @@ def fed(cluster: Cluster, records: list[tuple[str, bytes]]) -> Feeds:
         for topic, data in records:
             assert feeds.add(topic, msgspec.Raw(data)) == ""
         running = asyncio.create_task(feeds.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while feeds.sent + feeds.dropped < len(records):
                 await asyncio.sleep(0.005)
         running.cancel()
