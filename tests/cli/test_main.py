@@ -17,6 +17,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     shown = capsys.readouterr().out
     assert all(command in shown for command in COMMANDS)
+    assert "..." not in shown.partition("Commands:")[2]  # nothing is cut short
 
 
 @pytest.mark.parametrize("command", ["ingest", "profile", "audit"])
@@ -38,6 +39,12 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["nope"], "No such command 'nope'", "brokerwise --help"),
         (["audit", "--what"], "No such option", "brokerwise audit --help"),
         (["ingest"], "Missing option", "brokerwise ingest --help"),
+        (
+            ["simulate", "balance", "--seed", "x"],
+            "Invalid value for '--seed'",
+            "brokerwise simulate balance --help",
+        ),
+        (["simulate", "nope"], "No such command 'nope'", "brokerwise simulate --help"),
     ],
 )
 def test_a_wrong_call_is_explained_with_exit_2(

@@ -76,33 +76,37 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(generate)
+app.add_typer(
+    generate, short_help="Make something to try things on: a trace, a network."
+)
 app.add_typer(reproduce)
-app.command()(ingest)
-app.command()(profile)
-app.command()(provision)
-app.command()(fill)
-app.command()(colocate)
-app.command()(overlay)
-app.add_typer(latency)
-app.command()(summarize)
+app.command(short_help="Make a workload from raw files, on Spark.")(ingest)
+app.command(short_help="What a workload looks like.")(profile)
+app.command(short_help="The cheapest fleet that satisfies every subscriber.")(provision)
+app.command(short_help="The most data that a fixed fleet can deliver.")(fill)
+app.command(short_help="The fewest brokers that keep topics in time.")(colocate)
+app.command(short_help="Wire users and brokers at least cost.")(overlay)
+app.add_typer(
+    latency, short_help="Measure, simulate and learn how topics slow each other."
+)
+app.command(short_help="Make a network from message history, on Spark.")(summarize)
 app.add_typer(simulate)
-app.command()(audit)
-app.command()(report)
-app.command()(view)
-app.command()(up)
-app.command()(status)
-app.command()(moves)
-app.command()(drain)
-app.command()(restart)
-app.command()(join)
-app.command()(down)
-app.command()(replay)
-app.command()(subscribe)
-app.command()(publish)
+app.command(short_help="Trust nothing, recompute everything that a plan says.")(audit)
+app.command(short_help="Write a report again, from its JSON alone.")(report)
+app.command(short_help="Show a plan of any kind as a page.")(view)
+app.command(short_help="Start a fleet, or run a plan.")(up)
+app.command(short_help="How a fleet is: brokers, sessions, load, data.")(status)
+app.command(short_help="Balance a fleet: see, try, approve, or automatic.")(moves)
+app.command(short_help="Move every session of a broker elsewhere.")(drain)
+app.command(short_help="Restart brokers one by one, without loss.")(restart)
+app.command(short_help="Add a broker to a fleet.")(join)
+app.command(short_help="End a fleet.")(down)
+app.command(short_help="Send a plan's period through the fleet, and compare.")(replay)
+app.command(short_help="Print the messages of topics or of a channel.")(subscribe)
+app.command(short_help="Send messages to the subscribers of a topic.")(publish)
 app.add_typer(dataset)
-app.add_typer(channel)
-app.command()(feed)
+app.add_typer(channel, short_help="Questions that are asked again and again, for all.")
+app.command(short_help="Feed records to a dataset, one JSON object a line.")(feed)
 
 
 def _print_version(wanted: bool) -> None:
@@ -211,14 +215,22 @@ def _explain_usage(error: typer.TyperException, arguments: Sequence[str]) -> int
     if text.startswith("Usage:"):
         sys.stderr.write(text + "\n")
         return EXIT_BAD_INPUT
-    known = {
-        c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands
-    }
-    known |= {group.name for group in app.registered_groups}
-    command = [a for a in arguments[:1] if a in known]
-    help_ = " ".join(["brokerwise", *command, "--help"])
+    help_ = " ".join(["brokerwise", *_command(app, arguments), "--help"])
     print_error(BrokerwiseError(text, hint=f"Try: {help_}"))
     return EXIT_BAD_INPUT
+
+
+def _command(program: typer.Typer, arguments: Sequence[str]) -> list[str]:
+    """The words of a call that name a command: one, or that of a group and its own."""
+    first = "".join(arguments[:1])
+    commands = program.registered_commands
+    if first in {c.name or getattr(c.callback, "__name__", "") for c in commands}:
+        return [first]
+    for group in program.registered_groups:
+        inner = group.typer_instance
+        if inner is not None and inner.info.name == first:
+            return [first, *_command(inner, arguments[1:])]
+    return []
 
 
 def _cause(error: Exception) -> str:
