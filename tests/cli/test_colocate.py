@@ -216,7 +216,7 @@ def test_what_is_wrong_with_a_call_is_said(
         ("--algorithm", "best"): "algorithm: found 'best', expected search, ffd",
         ("--model", "t.csv"): "t.csv",
         ("--model", "nowhere"): "nowhere is not a model directory",
-        ("--target-ms", "0"): "target_ms: found 0, expected a number above 0",
+        ("--target-ms", "0"): "--target-ms: found 0, expected a number above 0",
         ("--from", "p"): "a plan that was observed needs both",
         ("--from", "p", "--algorithm", "ffd"): "--algorithm is not for a plan that is",
         ("--out", "m/p"): "--out m/p is in the model",

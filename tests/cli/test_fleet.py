@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -139,7 +140,9 @@ def test_after_a_fleet_was_killed_the_next_one_begins_afresh(
 def test_a_fleet_that_does_not_come_up_says_why_and_leaves_nothing(
     in_tmp_path: Path, capsys: Captured
 ) -> None:
-    assert run(["up", "--detach", "--host", "256.1.1.1"]) == 3
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert run(["up", "--detach", "--port", port]) == 3
     said = capsys.readouterr()
     assert "error: the coordinator " in said.err
     assert said.out == ""

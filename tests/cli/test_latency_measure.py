@@ -142,7 +142,7 @@ def test_brokers_of_a_plan_are_measured_beside_its_targets(
     assert rows.rate_per_second.tolist() == [100.0, 20.0, 40.0]
     lines = measure_text(result).splitlines()
     assert lines[0].startswith(
-        "2 topics of 3 on 2 brokers missed their targets (66.7 %"
+        "2 of 3 topics on 2 brokers missed their targets (66.7 %"
     )
     assert lines[2].split()[:4] == ["update", "0", "1", "ms"]
     assert lines[2].endswith("missed") and "gps" in lines[4]

@@ -51,9 +51,10 @@ def plan_text(result: Mapping[str, Any]) -> list[str]:
     topics = result["topics"]
     missed = [one for one in topics if not one["met"]]
     brokers = len({one["broker"] for one in topics})
+    targets = "its target" if len(missed) == 1 else "their targets"
     lines = [
-        f"{counted(len(missed), 'topic')} of {len(topics):,} on "
-        f"{counted(brokers, 'broker')} missed their targets "
+        f"{len(missed):,} of {counted(len(topics), 'topic')} on "
+        f"{counted(brokers, 'broker')} missed {targets} "
         f"({percent(result['topics_over_share'])}); of all messages "
         f"{percent(result['messages_over_share'])} were later than their topic's target"
     ]
