@@ -72,6 +72,10 @@ def _limit(problem: Problem, topic: int) -> float:
     return float(problem.topics.target_ms[topic]) * (1 - problem.margin)
 
 
+def _shown(ms: float) -> str:
+    return f"{ms:,.0f}" if ms >= 1000 else f"{ms:,.4g}"
+
+
 def _missed(problem: Problem, found: _Slow) -> str:
     table, at = problem.topics, found.topic
     rate, target = float(table.rate_per_second[at]), float(table.target_ms[at])
@@ -81,8 +85,9 @@ def _missed(problem: Problem, found: _Slow) -> str:
         return f"{said}it was seen to"
     return (
         f"{said}its p90 at {rate:,.6g} messages a second is predicted to be "
-        f"{found.predicted_ms:,.4g} ms, the most that is allowed is {limit:,.4g} "
-        f"ms (its target of {target:,.6g} ms less {100 * problem.margin:.3g} %)"
+        f"{_shown(found.predicted_ms)} ms, the most that is allowed is "
+        f"{_shown(limit)} ms (its target of {target:,.6g} ms less "
+        f"{100 * problem.margin:.3g} %)"
     )
 
 
@@ -90,7 +95,7 @@ def _way_out(problem: Problem, found: _Slow) -> str:
     if not found.most_rate:
         return (
             "no rate is low enough: its processing alone takes too long, "
-            f"{found.least_ms:,.4g} ms at best"
+            f"{_shown(found.least_ms)} ms at best"
         )
     if found.predicted_ms <= _limit(problem, found.topic):
         said = f"only rates below {found.most_rate:,.4g} a second were not seen to"
