@@ -3,6 +3,8 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 BIN := .venv/bin
 READY := .venv/.ready
+# Tests and fleets start hundreds of processes, each of which would compile all sources.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test test-all test-long lint types format bench docs dist clean
 
