@@ -37,6 +37,7 @@ def test_the_program_fills_as_the_kernels_do(
     check_same(program, name, rates, pairs, np.array(capacities, np.int64))
 
 
+@pytest.mark.long
 @needs_compiler
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("rates", fill.RATES)

@@ -11,6 +11,7 @@ from benchmarks.reference.program import build
 import brokerwise
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 def test_the_kernels_are_compared_with_the_reference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
