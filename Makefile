@@ -3,6 +3,8 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 BIN := .venv/bin
 READY := .venv/.ready
+# Three processes on two cores: one of them often waits.
+PYTEST := -n 3 --dist loadgroup
 # Tests and fleets start hundreds of processes, each of which would compile all sources.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -20,14 +22,14 @@ $(READY): scripts/setup pyproject.toml constraints.txt
 demo: $(READY) ## the main job end to end on a small generated trace; KEEP=1 leaves the fleet up
 	@KEEP=$(KEEP) $(BIN)/python examples/demo.py
 
-test: $(READY) lint ## all tests but the long ones, under 15 minutes on 2 cores
+test: $(READY) lint ## all tests but the long ones, under 10 minutes on 2 cores
 	@$(MAKE) --no-print-directory -j 2 types test-all
 
 test-all: $(READY)
-	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -n 3 --dist loadgroup
+	@$(BIN)/python -m pytest $(PYTEST)
 
-test-long: $(READY) ## the tests that take minutes each, and ten times the examples
-	@THOROUGH=10 PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest -m "long or hypothesis"
+test-long: $(READY) ## what takes minutes, many more random cases, and asyncio watched for slips
+	@THOROUGH=1 PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest $(PYTEST) -m "long or hypothesis or live"
 
 lint: $(READY) ## style of the code
 	@$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,9 +21,11 @@ settings.register_profile(
     deadline=None,
     print_blob=True,
     derandomize="CI" in os.environ,
-    max_examples=examples(25),
+    max_examples=examples(50),
 )
 settings.load_profile("brokerwise")
+
+_TESTS = Path(__file__).parent
 
 # One session for hundreds of tests has more compiled code than a short job, for which
 # the default of a quick JVM (48 MB) is made: it would compile the same again and again.
@@ -36,10 +39,15 @@ _MANY_JOBS = {
 
 @pytest.hookimpl(tryfirst=True)  # xdist looks at the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of processes that share the tests, one has all that need Spark."""
+    """Of processes that share the tests, two have all that need Spark: a session
+    takes seconds to start, and a gigabyte."""
     for item in items:
+        folder = item.path.relative_to(_TESTS).parts[0]
         if {"spark", "shared_cluster"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            group = "pipeline" if folder == "pipeline" else "spark"
+            item.add_marker(pytest.mark.xdist_group(group))
+        if folder == "runtime":
+            item.add_marker(pytest.mark.live)
 
 
 @pytest.fixture(scope="session")

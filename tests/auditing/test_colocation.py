@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.colocation import model_of, save_model, save_topics
+from tests.tiers import examples
 
 from brokerwise.auditing.colocation import (
     audit_colocation_directory,
@@ -294,7 +295,7 @@ class Table:
         return np.full(processing_ms.shape, 150.0 if size in self.late else 50.0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     late=st.sets(st.integers(1, 4)),

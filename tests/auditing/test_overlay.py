@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.auditing.overlay_cases import Literal, network_of, plan_of, plans, spanning
+from tests.tiers import examples
 
 from brokerwise.auditing import overlay_spanning
 from brokerwise.auditing.findings import CHECKS, OverlayAudit
@@ -122,7 +123,7 @@ def joined_directory(tmp_path: Path, line: Network, joined: OverlayPlan) -> Dire
     return Directory(tmp_path, line, joined)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(plans())
 def test_a_plan_that_is_right_has_no_violation(
     made: tuple[Network, OverlayPlan],
@@ -131,7 +132,7 @@ def test_a_plan_that_is_right_has_no_violation(
     assert overlay_violations(plan, network) == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(plans())
 def test_a_directory_that_is_right_has_no_violation(
     made: tuple[Network, OverlayPlan],
@@ -156,7 +157,7 @@ def test_a_directory_that_is_right_has_no_violation(
     assert audit.total == 0
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(plans(), st.data())
 def test_a_user_on_another_broker_is_noticed_wherever_it_matters(
     made: tuple[Network, OverlayPlan], data: st.DataObject
@@ -178,7 +179,7 @@ def test_a_user_on_another_broker_is_noticed_wherever_it_matters(
         assert noticed
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(plans(), st.data())
 def test_a_tree_with_another_link_is_wrong_unless_it_weighs_the_same(
     made: tuple[Network, OverlayPlan], data: st.DataObject
@@ -693,7 +694,7 @@ def test_a_plan_is_audited_before_it_appears(
     assert not staged(replace(good, objective=1, bound=1))[1].ok
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(0, 6))
 def test_least_weights_are_those_of_kruskal(seed: int, brokers: int, sets: int) -> None:
     random = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from benchmarks.fill import KERNELS, Instance, dump, exponent, reference
 from benchmarks.reference.program import build
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from benchmarks import fill
 from brokerwise.model.arrays import Int64s
@@ -28,7 +29,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_compiler
 @pytest.mark.parametrize("name", KERNELS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(topics=TOPICS, capacities=CAPACITIES)
 def test_the_program_fills_as_the_kernels_do(
     program: Path, name: str, topics: list[tuple[int, int]], capacities: list[int]

@@ -8,13 +8,14 @@ import pytest
 from benchmarks.reference import overlay_literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from benchmarks import overlay
 from brokerwise.pipeline.network_generate import NetworkSettings, generate
 from brokerwise.planners.overlay.demand import Demand
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(
     seed=st.integers(0, 10_000),
     costs=st.sampled_from(["plane", "independent"]),

@@ -19,6 +19,7 @@ from benchmarks.reference.program import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.kernels.selection import Rule, select_block
 from brokerwise.model.cost import Prices
@@ -73,7 +74,7 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @needs_compiler
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems())
 def test_every_mode_selects_what_the_paper_says(
     reference: Reference, problem: dict[str, Any]
@@ -91,7 +92,7 @@ def test_every_mode_selects_what_the_paper_says(
 
 
 @needs_compiler
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems())
 def test_brokers_are_packed_as_the_paper_says_but_for_its_slips(
     reference: Reference, problem: dict[str, Any]
@@ -112,7 +113,7 @@ def test_brokers_are_packed_as_the_paper_says_but_for_its_slips(
 
 
 @needs_compiler
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problems())
 def test_our_kernels_give_the_same_plan(
     reference: Reference, problem: dict[str, Any]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.experiments.overlay_checks import (
     Traffic,
@@ -63,7 +64,7 @@ def literal(net: Network, broker: list[int]) -> tuple[list[int], int, int]:
     return load, access, core
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.integers(0, 1000),
     st.lists(st.integers(0, BROKERS - 1), min_size=USERS, max_size=USERS),

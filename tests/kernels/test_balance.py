@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
 from tests.planners.balance.fleets import after, drawn, problems, snapshot_of
+from tests.tiers import examples
 
 from brokerwise.kernels import (
     balance_level,
@@ -24,7 +25,7 @@ MODULES = (balance_state, balance_paper, balance_level, balance_polish)
 CALLERS = (paper, planned, search, solve, words, working)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(problem=problems(), data=st.data())
 def test_after_any_moves_everything_is_as_if_counted_anew(
     problem: Problem, data: st.DataObject
@@ -59,7 +60,7 @@ def test_after_any_moves_everything_is_as_if_counted_anew(
     assert balance_state.spread(state) == pytest.approx(imbalance(counted))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     places=st.lists(st.integers(0, 2), min_size=1, max_size=3000),
     start=st.integers(-1, 3000),
@@ -100,7 +101,7 @@ def same_interpreted(problem: Problem, options: Options) -> Rebalancing:
     return compiled
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     problem=problems(),
     policy=st.sampled_from(POLICIES),

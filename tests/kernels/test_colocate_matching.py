@@ -7,6 +7,7 @@ import pytest
 from benchmarks.reference.colocate_literal import matching
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.kernels.colocate_matching import NONE, maximum_matching
 from brokerwise.model.arrays import Int32s
@@ -54,7 +55,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, Edges]:
     return count, draw(some)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(graph=graphs())
 def test_no_other_matching_has_more_pairs(graph: tuple[int, Edges]) -> None:
     count, edges = graph

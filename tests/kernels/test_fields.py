@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
+from tests.tiers import examples
 
 from brokerwise.kernels import fields
 from brokerwise.kernels.fields import (
@@ -141,7 +142,7 @@ NUMBERS = (
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(NUMBERS)
 @example("9223372036854775807")
 @example("9223372036854775808")
@@ -223,7 +224,7 @@ def almost_times(draw: Any) -> str:
     return str(text[:at] + other + text[at + draw(st.integers(0, 2)) :])
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(almost_times() | st.text("0123456789-.", max_size=16))
 @example("2013-01-09T12:00:00.Z")
 @example("2013-01-09T12:00:00.5+01:0")

@@ -6,6 +6,7 @@ from benchmarks.reference.latency_literal import deliveries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
+from tests.tiers import examples
 
 from brokerwise.kernels import latency_queue
 from brokerwise.kernels.latency_queue import DELIVER, RECEIVE, WORK, serve
@@ -42,7 +43,7 @@ cases = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     case=cases,
     cores=st.integers(1, 3),

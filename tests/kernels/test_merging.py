@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.kernels.fill_cases import WEIGHTED, arrays
 from tests.kernels.fill_literal import Topic
 from tests.kernels.interpreted import interpreted
+from tests.tiers import examples
 
 from brokerwise.kernels import merging
 
@@ -34,7 +35,7 @@ def by_hand(topics: list[Topic], size: int, largest: int) -> int:
     return best
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(topics=TOPICS, size=st.integers(0, 60), largest=st.integers(2, 40))
 def test_every_set_up_that_is_needed_is_paid(
     topics: list[Topic], size: int, largest: int

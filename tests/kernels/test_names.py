@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
+from tests.tiers import examples
 
 from brokerwise.kernels import names as kernels
 from brokerwise.kernels import words
@@ -143,7 +144,7 @@ def one_hash_for_all() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(NAMES, NAMES)
 def test_names_with_the_same_hash_are_told_apart(
     names: list[bytes], others: list[bytes]
@@ -227,7 +228,7 @@ def test_a_run_starts_where_a_name_differs_from_the_last(names: list[bytes]) -> 
     assert kernels.run_starts(*spans(names)).tolist() == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(NAMES.map(lambda names: names[:12]))
 def test_names_are_handled_alike_in_plain_python(names: list[bytes]) -> None:
     compiled = everything(names)

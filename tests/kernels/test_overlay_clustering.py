@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from tests.kernels.interpreted import interpreted
 from tests.planners.overlay import literal
 from tests.planners.overlay.networks import demand_of, networks
+from tests.tiers import examples
 
 from brokerwise.kernels import overlay_clustering
 from brokerwise.kernels.overlay_clustering import per_cost
@@ -56,14 +57,14 @@ def pairs(demand: Demand) -> list[int]:
     return filling.home
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(network=networks(10, 4, 5))
 def test_each_broker_gets_the_best_pair_of_all(network: Network) -> None:
     demand = Demand.of(network)
     assert seeds(demand).tolist() == pairs(demand)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(network=networks(8, 3, 4))
 def test_exact_limits_change_nothing_and_no_index_is_out_of_range(
     network: Network,
@@ -113,7 +114,7 @@ def test_a_pair_must_fit_on_its_broker() -> None:
     ]  # fmt: skip
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(network=networks(8, 3, 4))
 def test_joining_keeps_what_clusters_say_true(network: Network) -> None:
     demand = Demand.of(network)

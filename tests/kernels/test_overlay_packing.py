@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
 from tests.planners.overlay import literal
 from tests.planners.overlay.networks import networks
+from tests.tiers import examples
 
 from brokerwise.kernels import overlay_packing
 from brokerwise.kernels.overlay_packing import (
@@ -35,7 +36,7 @@ def placed_well(demand: Demand, room: Int64s, broker: Int32s) -> bool:
     return bool((left == room).all() and (left >= 0).all())
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(network=networks(8, 4, 4), data=st.data())
 def test_a_draw_picks_among_brokers_in_reach_with_room(
     network: Network, data: st.DataObject
@@ -57,7 +58,7 @@ def test_a_draw_picks_among_brokers_in_reach_with_room(
 
 
 @pytest.mark.parametrize("roomiest", [False, True])
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(network=networks(8, 4, 4), data=st.data())
 def test_tight_packing_takes_the_fullest_or_the_roomiest_broker(
     roomiest: bool, network: Network, data: st.DataObject
@@ -111,7 +112,7 @@ def one_more_fits(demand: Demand, broker: Int32s, user: int) -> bool:
     return False
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(network=networks(8, 3, 4, min_users=3), data=st.data())
 def test_the_last_user_squeezes_in_where_one_move_or_exchange_makes_room(
     network: Network, data: st.DataObject
@@ -162,7 +163,7 @@ def test_exchanges_gather_room_until_the_budget_is_spent() -> None:
     assert room.tolist() == [0, 0, 0]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(network=networks(6, 3, 4))
 def test_the_search_finds_a_packing_exactly_if_there_is_one(network: Network) -> None:
     demand = Demand.of(network)

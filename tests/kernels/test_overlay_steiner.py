@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from tests.kernels.interpreted import interpreted
 from tests.planners.overlay import literal
 from tests.planners.overlay.networks import demand_of, networks
+from tests.tiers import examples
 
 from brokerwise.kernels import overlay_steiner
 from brokerwise.kernels.overlay_steiner import nearest_first, pack_weighted
@@ -31,7 +32,7 @@ def weights_of(demand: Demand) -> Int64s:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(network=networks(10, 4, 5))
 def test_links_carry_the_traffic_of_one_tree_for_each_subchannel(
     network: Network,
@@ -43,7 +44,7 @@ def test_links_carry_the_traffic_of_one_tree_for_each_subchannel(
     assert found == literal.tree_weights(demand)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(network=networks(8, 4, 4))
 def test_a_users_links_carry_its_load_and_no_index_is_out_of_range(
     network: Network,

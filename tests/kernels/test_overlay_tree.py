@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
 from tests.planners.overlay import literal_cost
+from tests.tiers import examples
 
 from brokerwise.kernels import overlay_tree, overlay_tree_moves
 from brokerwise.model.arrays import Int32s, Int64s, read_only
@@ -108,7 +109,7 @@ def _under(parent: Int32s, link: int) -> list[int]:
     return found
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(tree=trees(max_brokers=6))
 def test_links_that_come_first_are_taken_first(tree: tuple[int, list[Link]]) -> None:
     """Given the links of a tree first, Kruskal takes these."""

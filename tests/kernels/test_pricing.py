@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
+from tests.tiers import examples
 
 from brokerwise.kernels import pricing
 
@@ -62,7 +63,7 @@ def read(found: tuple[Any, ...], topics: list[Topic]) -> list[tuple[int, ...]]:
     return patterns
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(topics=TOPICS, size=st.integers(1, 30))
 def test_every_size_gets_its_best_pattern(topics: list[Topic], size: int) -> None:
     rates, left, starts, gains, best, choices = arrays(topics, size)
@@ -78,7 +79,7 @@ def test_every_size_gets_its_best_pattern(topics: list[Topic], size: int) -> Non
     assert 0 <= steps <= len(gains) * (size + 1)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     topics=TOPICS,
     sizes=SIZES,
@@ -115,7 +116,7 @@ def test_brokers_in_turn_get_the_best_of_what_is_left(
     assert best.tolist() == [most(topics, each, c) for c in range(sizes[0] + 1)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     topics=TOPICS,
     largest=st.integers(1, 20),
@@ -147,7 +148,7 @@ def test_bandwidth_is_split_among_the_patterns_that_gain_most(
         assert reached == excess or (excess <= 0 and gain(topics, first) > 0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(topics=TOPICS, sizes=SIZES, bandwidth=st.integers(0, 40), toll=st.integers(0, 3))
 def test_it_is_the_same_in_plain_python(
     topics: list[Topic], sizes: list[int], bandwidth: int, toll: int

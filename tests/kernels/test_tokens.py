@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
+from tests.tiers import examples
 
 from brokerwise.kernels import tokens
 from brokerwise.kernels.tokens import (
@@ -143,7 +144,7 @@ DELIMITED = texts("a", "b", "é", " ", "\t", "\t", ",", ",", '"', '"', '""', "#"
 BLANKED = texts("a", "b", "é", " ", "  ", "\t", "#", ",", "\x0b", "\x1f", "\0")
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(DELIMITED, st.sampled_from([COMMA, TAB]), st.integers(1, 4))
 def test_rows_are_those_of_the_csv_module(
     text: bytes, delimiter: int, width: int
@@ -154,7 +155,7 @@ def test_rows_are_those_of_the_csv_module(
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(BLANKED, st.integers(1, 4))
 def test_white_space_separates_as_split_does(text: bytes, width: int) -> None:
     columns = range(min(width, 2))
@@ -265,7 +266,7 @@ ANY_BYTES = st.lists(
 ).map(b"".join) | st.binary(max_size=40)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(ANY_BYTES, st.sampled_from([COMMA, TAB, WHITESPACE]), st.integers(1, 3))
 def test_any_bytes_are_split_alike_in_plain_python(
     text: bytes, delimiter: int, width: int

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.latency.agreement import agreement
 from brokerwise.latency.calibration import Calibration, calibrate, run_of
@@ -162,7 +163,7 @@ def test_errors_are_told_by_how_many_times_one_is_the_other() -> None:
     assert agreement(np.zeros(2), np.ones(2)).r2 is None
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     least=st.lists(st.floats(-3, 3), min_size=2, max_size=4),
     stretch=st.floats(1, 20),

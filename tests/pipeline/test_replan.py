@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.tiers import some
+from tests.tiers import examples, some
 
 from brokerwise.auditing.memory import audit_directory, violations
 from brokerwise.model.errors import InputError
@@ -164,7 +164,7 @@ def histories(draw: st.DrawFn) -> tuple[Workload, Workload, int, Fleet]:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     history=histories(),
     max_moves=st.none() | st.integers(0, 10),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
@@ -128,7 +129,7 @@ def test_most_spotify_subscribers_follow_one_or_two() -> None:
     assert follows.min() == 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(shapes, small_scales, st.integers(0, 2**70))
 def test_no_subscriber_has_a_topic_twice(shape: Shape, scale: float, seed: int) -> None:
     size = Size(shape, scale)

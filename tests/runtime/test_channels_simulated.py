@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.hub import Hub
@@ -488,7 +489,7 @@ def change_mind(world: World, client: Client) -> None:
         lose_connection(world, client)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 2**32), moments=st.integers(5, 60))
 @example(seed=7, moments=60)
 def test_whatever_happens_every_result_comes_once_and_in_order(
@@ -534,7 +535,7 @@ def die(world: World, clients: dict[str, Client], name: str) -> None:
             client.attach(world.random.choice(BROKERS))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(seed=st.integers(0, 2**32), rounds=st.integers(1, 6))
 def test_a_client_that_starts_again_goes_on_where_it_last_acknowledged(
     seed: int, rounds: int

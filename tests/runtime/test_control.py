@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.values import any_value
+from tests.tiers import examples
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime import control
@@ -22,7 +23,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", [*KINDS, Seed], ids=lambda kind: kind.__name__)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_everything_comes_back_as_it_was(kind: Any, data: st.DataObject) -> None:
     told = data.draw(any_value(kind))

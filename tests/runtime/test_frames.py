@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.runtime.values import any_value, json_values
+from tests.tiers import examples
 
 from brokerwise.runtime.frames import (
     Ack,
@@ -56,7 +57,7 @@ def outcome(
 
 
 @pytest.mark.parametrize("kind", CLIENT_KINDS, ids=lambda kind: kind.__name__)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_what_a_client_says_comes_back_as_it_was(
     kind: type[Frame], data: st.DataObject
@@ -67,7 +68,7 @@ def test_what_a_client_says_comes_back_as_it_was(
 
 
 @pytest.mark.parametrize("kind", BROKER_KINDS, ids=lambda kind: kind.__name__)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_what_a_broker_says_comes_back_as_it_was(
     kind: type[Frame], data: st.DataObject
@@ -79,7 +80,7 @@ def test_what_a_broker_says_comes_back_as_it_was(
 @pytest.mark.parametrize(
     "kind", [*CLIENT_KINDS, *BROKER_KINDS], ids=lambda kind: kind.__name__
 )
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_a_frame_is_json_that_anyone_can_read(
     kind: type[Frame], data: st.DataObject

@@ -4,6 +4,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.values import any_value
+from tests.tiers import examples
 
 from brokerwise.runtime.control import convert
 from brokerwise.runtime.launch import Launch, Ready
@@ -12,7 +13,7 @@ from brokerwise.runtime.tokens import Keys, Role
 KEYS = Keys.of_secret(b"a secret of this test")
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_a_launch_is_one_line_that_says_everything(data: st.DataObject) -> None:
     for kind in (Launch, Ready):

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.auditing.overlay_cases import network_of, networks
+from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.metric import cost_units
@@ -81,7 +82,7 @@ def priced_written(priced: Network, tmp_path: Path) -> Path:
     return tmp_path / "network"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(networks(), st.booleans(), st.booleans(), st.integers(1, 3))
 def test_what_was_written_is_read(
     network: Network, points: bool, metric: bool, block: int

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from tests.auditing.overlay_cases import network_of, plan_of, plans
+from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.fleet import BrokerType, Fleet
@@ -81,7 +82,7 @@ def write(
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(plans())
 def test_what_was_written_is_read(made: tuple[Network, OverlayPlan]) -> None:
     network, plan = made

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
@@ -107,7 +108,7 @@ def write(plan: Plan, place: Place, **options: Any) -> storage.PlanHeader:
     return write_plan(plan, place, workload=WORKLOAD, workload_digest=DIGEST, **options)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(plans(), st.integers(1, 3), st.integers(1, 6))
 def test_what_was_written_is_read(plan: Plan, block: int, pairs_per_part: int) -> None:
     with layout(block=block, pairs_per_part=pairs_per_part) as place:
@@ -123,7 +124,7 @@ def test_what_was_written_is_read(plan: Plan, block: int, pairs_per_part: int) -
     }
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(plans())
 def test_the_digest_does_not_depend_on_the_number_of_files(plan: Plan) -> None:
     digests = []

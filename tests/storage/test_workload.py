@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.interests import Interests
@@ -90,7 +91,7 @@ def layout(*, block: int, pairs_per_part: int) -> Iterator[Place]:
         yield Place(f"{directory}/w")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(workloads(), st.integers(1, 4), st.integers(1, 8))
 def test_what_was_written_is_read(w: Workload, block: int, pairs_per_part: int) -> None:
     with layout(block=block, pairs_per_part=pairs_per_part) as place:
@@ -104,7 +105,7 @@ def test_what_was_written_is_read(w: Workload, block: int, pairs_per_part: int) 
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(workloads())
 def test_the_digest_does_not_depend_on_the_number_of_files(w: Workload) -> None:
     found = []

@@ -6,6 +6,7 @@ from benchmarks.reference import balance_literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.balance.fleets import after, problems, snapshot_of
+from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.snapshot import Snapshot
@@ -111,7 +112,7 @@ def test_the_whole_algorithm_shuffles_and_then_looks_again(
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     problem=problems(),
     policy=st.sampled_from(PAPER),

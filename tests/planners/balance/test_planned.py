@@ -15,6 +15,7 @@ from tests.planners.balance.fleets import (
     snapshots,
 )
 from tests.planners.balance.oracle import lowest_by_highs, lowest_by_trying
+from tests.tiers import examples
 
 from brokerwise.model.rebalancing import Rebalancing
 from brokerwise.model.snapshot import Snapshot, imbalance
@@ -34,7 +35,7 @@ def no_worse(one: tuple[int, float], other: tuple[int, float]) -> bool:
     return one[0] <= other[0] and one[1] <= other[1] + 1e-12
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     problem=problems(),
     alpha=st.sampled_from([0.0, 0.1, 0.3]),
@@ -64,7 +65,7 @@ def test_it_is_no_worse_on_larger_fleets_either(seed: int, policy: str) -> None:
     assert no_worse(figures(problem, ours), figures(problem, theirs))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     problem=problems(),
     max_moves=st.sampled_from([None, 0, 1, 2, 5]),
@@ -96,7 +97,7 @@ def test_it_keeps_to_the_budget_and_to_what_may_be_moved(
     assert figures(problem, found) <= figures(problem, none)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(snapshot=snapshots(sessions=6, brokers=3), moves=st.integers(0, 6))
 def test_bound_optimum_and_answer_are_in_this_order(
     snapshot: Snapshot, moves: int
@@ -109,7 +110,7 @@ def test_bound_optimum_and_answer_are_in_this_order(
         assert lowest <= found.max_after
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(snapshot=snapshots(sessions=6, brokers=3), moves=st.integers(0, 6))
 def test_highs_agrees_with_trying(snapshot: Snapshot, moves: int) -> None:
     assert lowest_by_highs(snapshot, moves) == lowest_by_trying(snapshot, moves)

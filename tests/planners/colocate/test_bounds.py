@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.colocate.cases import Literal, drawn, oracle_of, problems
 from tests.planners.colocate.predictors import Queueing
+from tests.tiers import examples
 
 from brokerwise.model.arrays import Bools, Float64s, Int64s
 from brokerwise.planners.colocate.bound import counted, pairwise
@@ -45,7 +46,7 @@ def test_bounds_from_counts_and_pairs_hold(
         assert bounds["matching"] == optimum
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(problem=problems(most=6), data=st.data())
 def test_the_linear_program_and_its_sets_hold(
     problem: Problem, data: st.DataObject

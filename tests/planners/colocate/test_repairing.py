@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.colocate.cases import Literal, drawn, problems
 from tests.planners.colocate.predictors import Queueing
+from tests.tiers import examples
 
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.colocation import ColocationPlan, Replicas
@@ -40,7 +41,7 @@ def homes(replicas: Replicas) -> Int64s:
     return replicas.broker.astype(np.int64)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problem=problems(most=7), data=st.data())
 def test_as_few_topics_as_possible_move_and_what_missed_is_not_used_again(
     problem: Problem, data: st.DataObject

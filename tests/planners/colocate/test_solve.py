@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from tests.planners.colocate.cases import Literal, drawn, problems, table_of
 from tests.planners.colocate.predictors import Counting, Queueing, Random
+from tests.tiers import examples
 
 from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.plan import Status
@@ -21,7 +22,7 @@ def brokers_of(plan: ColocationPlan) -> list[list[int]]:
     return [np.flatnonzero(rows.broker == b).tolist() for b in range(rows.brokers)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problem=problems(most=8))
 def test_search_finds_and_proves_the_fewest_brokers(problem: Problem) -> None:
     literal = Literal(problem)
@@ -31,7 +32,7 @@ def test_search_finds_and_proves_the_fewest_brokers(problem: Problem) -> None:
     assert (plan.objective, plan.bound, plan.status) == (optimum, optimum, "optimal")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(problem=problems(most=7))
 def test_every_algorithm_is_sound_and_its_bound_holds(problem: Problem) -> None:
     literal = Literal(problem)

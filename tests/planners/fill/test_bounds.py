@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.fill.cases import CASES, FEW_TOPICS, Case, demand_of
 from tests.planners.fill.oracle import Topic, most_by_brute_force, most_by_splitting
+from tests.tiers import examples
 
 from brokerwise.planners.fill import bounds
 from brokerwise.planners.fill.bounds import merged_bound, paper_bound, quick_bound
 from brokerwise.planners.fill.demand import Demand
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(case=CASES)
 def test_no_plan_exceeds_a_bound(case: Case) -> None:
     topics, capacities = case
@@ -26,7 +27,7 @@ def test_no_plan_exceeds_a_bound(case: Case) -> None:
     assert best <= merged_bound(demand, bandwidth, max(capacities))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     topics=FEW_TOPICS,
     total=st.integers(4, 20),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.planners.fill.cases import CASES, Case, check, demand_of
 from tests.planners.fill.oracle import Topic, most_by_brute_force, most_by_highs
 from tests.planners.fill.stopping import After, little_work
+from tests.tiers import examples
 
 from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
 from brokerwise.planners.fill.columns import pricer
@@ -33,7 +34,7 @@ def best(case: Case) -> int:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(case=CASES, seed=st.integers(0, 9))
 def test_columns_finds_the_best_there_is_and_proves_it(case: Case, seed: int) -> None:
     filling = filled(case, Options(seed=seed))
@@ -44,7 +45,7 @@ def test_columns_finds_the_best_there_is_and_proves_it(case: Case, seed: int) ->
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(case=CASES)
 def test_no_plan_exceeds_a_bound(algorithm: str, bound: str, case: Case) -> None:
     filling = filled(case, Options(algorithm, bound))
@@ -54,7 +55,7 @@ def test_no_plan_exceeds_a_bound(algorithm: str, bound: str, case: Case) -> None
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=CASES, questions=st.integers(0, 30))
 def test_a_search_that_is_stopped_has_a_plan_and_a_bound(
     algorithm: str, case: Case, questions: int
@@ -67,7 +68,7 @@ def test_a_search_that_is_stopped_has_a_plan_and_a_bound(
         assert filling.value >= max(filling.greedy, filling.mkp)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(case=CASES, steps=st.integers(0, 3_000_000))
 def test_with_little_work_there_is_a_plan_and_a_bound(case: Case, steps: int) -> None:
     with little_work(steps):

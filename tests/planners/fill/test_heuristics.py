@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from tests.planners.fill.cases import CASES, Case, check, demand_of
 from tests.planners.fill.oracle import most_by_brute_force
+from tests.tiers import examples
 
 from brokerwise.planners.fill.heuristics import HEURISTICS
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(case=CASES)
 def test_drafts_are_possible_and_never_beat_the_best(name: str, case: Case) -> None:
     topics, capacities = case

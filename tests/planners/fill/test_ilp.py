@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.planners.fill.cases import CASES, Case, check, demand_of
 from tests.planners.fill.oracle import Topic, most_by_brute_force
 from tests.planners.fill.stopping import After
+from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.planners.control import Stop, never
@@ -29,7 +30,7 @@ def found_by_ilp(case: Case, stop: Stop = never) -> tuple[int, Found]:
     return value, found
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(case=CASES)
 def test_it_finds_the_best_there_is_and_proves_it(case: Case) -> None:
     value, found = found_by_ilp(case)
@@ -37,7 +38,7 @@ def test_it_finds_the_best_there_is_and_proves_it(case: Case) -> None:
     assert not found.stopped
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=CASES, questions=st.integers(0, 5))
 def test_stopped_it_has_a_plan_and_a_bound(case: Case, questions: int) -> None:
     value, found = found_by_ilp(case, After(questions))

@@ -9,6 +9,7 @@ from tests.planners.fill.oracle import (
     most_by_splitting,
     most_pair_by_pair,
 )
+from tests.tiers import examples
 
 TINY = st.tuples(
     weighted_topics(rate=4, pairs=3, most=2),
@@ -16,13 +17,13 @@ TINY = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=TINY)
 def test_counting_pairs_is_as_good_as_placing_each(case: Case) -> None:
     assert most_by_brute_force(*case) == most_pair_by_pair(*case)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=st.tuples(weighted_topics(rate=6, pairs=4, most=3), ANY_CAPACITIES))
 def test_the_integer_program_of_the_paper_agrees(case: Case) -> None:
     assert most_by_brute_force(*case) == most_by_highs(*case)

@@ -12,6 +12,7 @@ from tests.planners.fill.oracle import (
     most_by_splitting,
 )
 from tests.planners.fill.stopping import After
+from tests.tiers import examples
 
 from brokerwise.auditing.memory import violations
 from brokerwise.model.errors import InputError
@@ -90,7 +91,7 @@ def checked(plan: Plan, problem: Problem) -> Plan:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problem=problems())
 def test_plans_are_sound_and_bounds_hold(algorithm: str, problem: Problem) -> None:
     plan = checked(solve(problem, Options(algorithm)), problem)
@@ -103,7 +104,7 @@ def test_plans_are_sound_and_bounds_hold(algorithm: str, problem: Problem) -> No
         assert plan.status is Status.OPTIMAL
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problem=problems())
 def test_figures_are_those_of_the_plan(problem: Problem) -> None:
     plan = solve(problem, Options())
@@ -139,7 +140,7 @@ def splits(draw: Any) -> Problem:
 
 
 @pytest.mark.parametrize("algorithm", ["greedy", "mkp", "columns"])
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(problem=splits())
 def test_splits_are_sound(algorithm: str, problem: Problem) -> None:
     plan = checked(solve(problem, Options(algorithm)), problem)
@@ -157,7 +158,7 @@ def test_splits_are_sound(algorithm: str, problem: Problem) -> None:
     assert algorithm != "columns" or plan.objective == best
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problem=problems(), questions=st.integers(0, 20), bound=st.sampled_from(BOUNDS))
 def test_a_plan_that_was_stopped_says_so_and_is_sound(
     problem: Problem, questions: int, bound: str

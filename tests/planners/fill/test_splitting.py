@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.planners.fill.cases import FEW_TOPICS, check, demand_of, scaled
 from tests.planners.fill.oracle import Topic, most_by_splitting
 from tests.planners.fill.stopping import After, little_work
+from tests.tiers import examples
 
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
@@ -53,7 +54,7 @@ def best(split: Split) -> int:
     return most_by_splitting(topics, bandwidth.total, bandwidth.max_broker)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(split=SPLITS, seed=st.integers(0, 3))
 def test_columns_finds_the_best_split_there_is(split: Split, seed: int) -> None:
     filling, _ = split_up(split, Options(seed=seed))
@@ -64,7 +65,7 @@ def test_columns_finds_the_best_split_there_is(split: Split, seed: int) -> None:
 
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("algorithm", SPLITTERS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(split=SPLITS)
 def test_no_split_exceeds_a_bound(algorithm: str, bound: str, split: Split) -> None:
     filling, _ = split_up(split, Options(algorithm, bound))
@@ -72,7 +73,7 @@ def test_no_split_exceeds_a_bound(algorithm: str, bound: str, split: Split) -> N
     assert bound == "certified" or filling.bound == filling.bound_paper
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(split=SPLITS, questions=st.integers(0, 40), steps=st.integers(0, 2_000_000))
 def test_a_search_that_ends_early_has_a_split_and_a_bound(
     split: Split, questions: int, steps: int
@@ -86,7 +87,7 @@ def test_a_search_that_ends_early_has_a_split_and_a_bound(
         assert filling.value >= max(filling.greedy, filling.mkp)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(split=SPLITS)
 def test_patterns_may_be_combined_at_any_time(split: Split) -> None:
     with patch.object(search, "_PATTERNS", 0), patch.object(search, "_PATIENCE", 1):

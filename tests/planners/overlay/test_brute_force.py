@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.overlay import literal_cost
 from tests.planners.overlay.networks import network_of, networks
+from tests.tiers import examples
 
 from brokerwise.kernels.overlay_core import FAR
 from brokerwise.kernels.overlay_local import move_costs, move_user
@@ -133,7 +134,7 @@ def test_only_what_another_user_wants_is_sent(network: Network) -> None:
     assert demand.total.tolist() == total
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(case=wired())
 def test_a_wiring_costs_what_the_definition_says(case: tuple[Network, Int32s]) -> None:
     network, broker = case
@@ -142,7 +143,7 @@ def test_a_wiring_costs_what_the_definition_says(case: tuple[Network, Int32s]) -
     assert (found.access, found.core) == literal_cost.costs(network, broker.tolist())
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(case=wired(), tables=st.booleans(), data=st.data())
 def test_each_move_changes_the_cost_by_what_was_said(
     case: tuple[Network, Int32s], tables: bool, data: st.DataObject
@@ -208,7 +209,7 @@ def test_after_thousands_of_moves_all_is_as_if_counted_anew(tables: bool) -> Non
     assert (total.access, total.core) == expected
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(case=wired(ample=True), tables=st.booleans())
 def test_descending_saves_what_it_says_and_ends_where_no_move_helps(
     case: tuple[Network, Int32s], tables: bool

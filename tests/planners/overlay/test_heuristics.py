@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.overlay import literal
 from tests.planners.overlay.networks import demand_of, networks
+from tests.tiers import examples
 
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.names import Names
@@ -28,7 +29,7 @@ def wired(answer: Int32s | Unplaced) -> Int32s:
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(network=networks(), seed=SEEDS)
 def test_everybody_is_on_a_broker_in_reach_with_room_or_there_is_no_packing(
     name: str, network: Network, seed: int
@@ -92,19 +93,19 @@ def test_greedy_and_clustering_leave_nothing_to_chance(name: str) -> None:
     assert (wired(HEURISTICS[name](demand, 1)) == HEURISTICS[name](demand, 2)).all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(network=networks(9, 4, 5))
 def test_greedy_is_the_first_algorithm_of_the_paper(network: Network) -> None:
     agrees(network, HEURISTICS["greedy"], literal.greedy)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(network=networks(9, 4, 5))
 def test_clustering_is_the_second_algorithm_of_the_paper(network: Network) -> None:
     agrees(network, HEURISTICS["clustering"], literal.clustering)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(network=networks(9, 4, 5), seed=SEEDS)
 def test_steiner_draws_by_the_traffic_of_one_tree_for_each_subchannel(
     network: Network, seed: int
@@ -115,7 +116,7 @@ def test_steiner_draws_by_the_traffic_of_one_tree_for_each_subchannel(
     agrees(network, HEURISTICS["steiner"], mixing, seed)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(network=networks(9, 4, 5), seed=SEEDS)
 def test_the_literal_steiner_draws_by_the_traffic_of_every_publishers_trees(
     network: Network, seed: int
@@ -200,7 +201,7 @@ def test_no_packing_is_said_with_numbers() -> None:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(network=networks(5, 4, 3))
 def test_what_is_refused_has_no_packing(network: Network) -> None:
     demand = Demand.of(network)

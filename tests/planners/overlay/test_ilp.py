@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.planners.fill.stopping import After
 from tests.planners.overlay import literal_cost
 from tests.planners.overlay.networks import AMPLE, network_of, networks
+from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
@@ -39,7 +40,7 @@ def solved(
     return sum(literal_cost.costs(network, wiring)), answer
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(network=networks(max_users=5))
 def test_it_finds_the_cheapest_wiring_and_proves_it(network: Network) -> None:
     cost, answer = solved(network)
@@ -49,7 +50,7 @@ def test_it_finds_the_cheapest_wiring_and_proves_it(network: Network) -> None:
         assert answer.bound == cost
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(network=networks(max_users=4, max_brokers=4))
 def test_on_a_tree_it_finds_the_cheapest_wiring_and_tree(network: Network) -> None:
     cost, answer = solved(network, tree=True)
@@ -60,7 +61,7 @@ def test_on_a_tree_it_finds_the_cheapest_wiring_and_tree(network: Network) -> No
 
 
 @pytest.mark.parametrize("tree", [False, True])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(network=networks(max_users=7, max_brokers=4))
 def test_no_heuristic_is_cheaper(tree: bool, network: Network) -> None:
     demand = Demand.of(network)
@@ -76,7 +77,7 @@ def test_no_heuristic_is_cheaper(tree: bool, network: Network) -> None:
 
 
 @pytest.mark.parametrize("tree", [False, True])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(network=networks(max_users=4), questions=st.integers(0, 3))
 def test_stopped_it_has_a_bound(tree: bool, network: Network, questions: int) -> None:
     best = literal_cost.least_cost(network, tree=tree)
@@ -148,7 +149,7 @@ def test_capacity_that_is_short_by_one_is_infeasible() -> None:
     assert answer.proven
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(network=networks(max_users=5))
 def test_brokers_that_are_too_full_are_found_in_whole_numbers(network: Network) -> None:
     with patch.object(Program, "_limit_loads", lambda _: None):

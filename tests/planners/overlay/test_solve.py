@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from tests.planners.overlay.literal import is_wiring
 from tests.planners.overlay.literal_cost import least_cost
 from tests.planners.overlay.networks import networks
+from tests.tiers import examples
 
 from brokerwise.auditing.overlay import overlay_violations
 from brokerwise.model.arrays import Int32s
@@ -54,7 +55,7 @@ def check(plan: OverlayPlan, network: Network, best: int | None) -> None:
 
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(network=networks(max_users=5))
 def test_a_plan_passes_the_audit_and_the_optimum_lies_between_bound_and_cost(
     algorithm: str, tree: bool, network: Network
@@ -67,7 +68,7 @@ def test_a_plan_passes_the_audit_and_the_optimum_lies_between_bound_and_cost(
 
 
 @pytest.mark.parametrize("tree", [False, True])
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(network=networks(max_users=8))
 def test_local_is_at_least_as_good_as_every_other(tree: bool, network: Network) -> None:
     plan = solve(network, Options("local", tree))
@@ -113,7 +114,7 @@ def test_where_the_core_counts_local_is_far_better_than_the_paper() -> None:
     assert plan.objective < 0.8 * paper
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(network=networks(max_users=6))
 def test_no_wiring_costs_less_than_the_bound_at_any_prices(network: Network) -> None:
     best = least_cost(network)

@@ -12,6 +12,7 @@ from tests.planners.fill.stopping import After
 from tests.planners.overlay import literal_cost
 from tests.planners.overlay.networks import network_of, networks
 from tests.planners.overlay.test_brute_force import crowd, lists_of
+from tests.tiers import examples
 
 from brokerwise.kernels.overlay_core import FAR
 from brokerwise.kernels.overlay_tree_moves import tree_move_costs, tree_move_user
@@ -127,7 +128,7 @@ def test_of_equal_links_the_spanning_tree_has_those_of_lower_brokers() -> None:
     assert spanning_tree(core).tolist() == [[0, 1], [0, 2], [0, 3]]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(case=cases())
 def test_a_wiring_on_a_tree_costs_what_the_definition_says(case: Case) -> None:
     network, broker, tree = case
@@ -138,7 +139,7 @@ def test_a_wiring_on_a_tree_costs_what_the_definition_says(case: Case) -> None:
     assert tree_costs(demand, Wiring.of(demand, broker), tree) == core
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(case=cases())
 def test_each_move_on_a_tree_changes_the_cost_by_what_was_said(case: Case) -> None:
     network, broker, tree = case
@@ -184,7 +185,7 @@ def neighbours(tree: Int32s, brokers: int) -> list[Int32s]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=cases())
 def test_a_link_is_replaced_by_the_best_other(case: Case) -> None:
     network, broker, tree = case
@@ -206,7 +207,7 @@ def test_a_link_is_replaced_by_the_best_other(case: Case) -> None:
             assert_as_fresh(demand, better)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=cases())
 def test_an_improved_tree_has_no_better_neighbour(case: Case) -> None:
     network, broker, tree = case
@@ -218,7 +219,7 @@ def test_an_improved_tree_has_no_better_neighbour(case: Case) -> None:
         assert literally(network, broker, other) >= cost
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(case=cases(max_brokers=4), chunk=st.integers(1, 5))
 def test_local_search_on_a_tree_ends_where_nothing_helps(
     case: Case, chunk: int

@@ -10,6 +10,7 @@ from tests.planners.provision.oracle import (
     cheapest_by_highs,
     random_workload,
 )
+from tests.tiers import examples
 
 from brokerwise.auditing.memory import violations
 from brokerwise.model.errors import InputError
@@ -60,7 +61,7 @@ def fleets() -> st.SearchStrategy[Fleet]:
 
 
 @pytest.mark.parametrize(("selection", "packing"), COMBINATIONS)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(workload=workloads(), fleet=fleets(), threshold=st.integers(0, 9))
 def test_plans_are_sound_and_the_bound_is_below_the_best(
     selection: str, packing: str, workload: Workload, fleet: Fleet, threshold: int
@@ -98,7 +99,7 @@ def test_the_certified_bound_never_exceeds_the_optimum_of_an_independent_solver(
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     workload=workloads(topics=6, subscribers=8, pairs=30, rate=30),
     capacity=st.integers(60, 200),
@@ -119,7 +120,7 @@ def test_tight_is_never_dearer_than_custom(
     assert tight <= custom
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     workload=workloads(topics=6, subscribers=8, pairs=30, rate=30),
     rounds=st.integers(0, 8),
@@ -287,7 +288,7 @@ def test_a_topic_that_only_the_dear_type_carries_is_in_the_bound() -> None:
     assert plan.objective <= plan.bound * 1.01
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     workload=workloads(topics=4, subscribers=4, pairs=8, rate=12),
     threshold=st.integers(0, 20),

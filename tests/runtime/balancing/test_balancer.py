@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.balancing.fleets import FAILURE_CASES, fleet_of
+from tests.tiers import examples
 
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.errors import InputError
@@ -299,7 +300,7 @@ def test_cases_that_keep_others_busy_are_settled_and_stay_so(
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_same_events_give_the_same_commands_and_no_early_second_move(
     data: st.DataObject,
 ) -> None:

@@ -8,6 +8,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from tests.tiers import examples
 
 from brokerwise.runtime.control import BrokerRegistration
 from brokerwise.runtime.coordinator import carriers, drains, members, moves, seats
@@ -271,7 +272,7 @@ def seats_between(sql: Sql, user: str, broker: str) -> list[seats.Seat]:
     return [seat for seat in seats.seats_of(sql, user) if seat.broker == broker]
 
 
-bounded = settings(max_examples=40, stateful_step_count=40)
+bounded = settings(max_examples=examples(40), stateful_step_count=40)
 TestFleet = FleetMachine.TestCase
 TestFleet.settings = bounded
 TestPlannedFleet = PlannedFleetMachine.TestCase

@@ -20,6 +20,7 @@ from tests.runtime.data_cluster.feeds import (
     named_files,
     run,
 )
+from tests.tiers import examples
 
 from brokerwise.runtime.data_cluster.datasets import create_dataset, drop_dataset
 from brokerwise.runtime.data_cluster.kept_segments import KeptSegments
@@ -66,7 +67,7 @@ def test_the_state_is_the_latest_fed_also_after_restarts_and_merges(
 ) -> None:
     numbers = count()
 
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(steps)
     def check(todo: list[Any]) -> None:
         run(_follow(quick_path / str(next(numbers)), todo))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.data_cluster.channel_worlds import World, make_world, table
+from tests.tiers import examples
 
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.result_files import (
@@ -225,7 +226,7 @@ RUN = st.dictionaries(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(runs=st.lists(RUN, max_size=3), most=st.integers(1, 300))
 def test_what_was_committed_is_what_is_pulled(
     lasting: World, runs: list[dict[int, list[str]]], most: int

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import brokers, subscriptions
@@ -359,7 +360,7 @@ class Subscriptions(RuleBasedStateMachine):
 
 
 TestSubscriptions = Subscriptions.TestCase
-TestSubscriptions.settings = settings(max_examples=80, stateful_step_count=50)
+TestSubscriptions.settings = settings(max_examples=examples(80), stateful_step_count=50)
 
 
 @pytest.fixture

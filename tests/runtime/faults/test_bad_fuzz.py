@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.tiers import examples
 
 from brokerwise.runtime.frames import CloseCode
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("bad input")
 
 DEFINED = {GOODBYE, 1007, CloseCode.MALFORMED, CloseCode.UNAUTHORIZED}
 SECONDS = 10.0  # on a slow machine, then the rest is left out
-EXAMPLES = 300
+EXAMPLES = examples(300)
 # Whatever one example leaves behind in the broker is there for the next, on purpose.
 SHARED = settings(
     max_examples=EXAMPLES,

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.auditing.naive import provisioned
 from tests.auditing.overlay_cases import plans
+from tests.tiers import examples
 
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
@@ -73,7 +74,7 @@ def test_a_placement_is_shared_out(period: Period, workers: int) -> None:
     assert tasks[0].lines[0].token == f"token {tasks[0].lines[0].user}"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(plans(), st.integers(1, 3))
 def test_an_overlay_is_shared_out(
     case: tuple[Network, OverlayPlan], workers: int

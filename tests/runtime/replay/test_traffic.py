@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.auditing.naive import provisioned
 from tests.auditing.overlay_cases import Literal, plans
+from tests.tiers import examples
 
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
@@ -72,7 +73,7 @@ def replayed(period: Period) -> Traffic:
     return toy.traffic()
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     pairs=st.sets(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1),
     rates=st.lists(st.integers(0, 5), min_size=5, max_size=5),
@@ -96,7 +97,7 @@ def test_a_placement_carries_what_was_planned(
     assert period.objective is None
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(plans())
 def test_an_overlay_carries_what_was_planned_at_the_planned_cost(
     case: tuple[Network, OverlayPlan],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.auditing.edits import move_a_pair
 from tests.auditing.forge import Forgery, forged
 from tests.auditing.naive import filled, provisioned, saved
+from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.workload import Workload
@@ -144,7 +145,7 @@ def test_a_plan_without_brokers_cannot_run(tmp_path: Path) -> None:
         seed_of_plan(place(plan))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     pairs=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1),
     rates=st.lists(st.integers(0, 9), min_size=6, max_size=6),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from tests.auditing.overlay_cases import Literal, network_of, plan_of, plans
+from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.network import Network
@@ -124,7 +125,7 @@ def reached(seed: Seed, origin: str, topic: str) -> list[str]:
     return found
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(plans())
 def test_content_gets_once_to_every_broker_that_wants_it(
     case: tuple[Network, OverlayPlan],

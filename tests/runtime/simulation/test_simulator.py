@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.balancing.fleets import FAILURE_CASES
 from tests.runtime.simulation.worlds import still_world
+from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.planners.balance.options import Options
@@ -205,7 +206,7 @@ def test_the_least_time_between_moves_is_that_of_one_user() -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["planned", "ldm", "sdm", "gsh"]))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_moves_start_where_users_are(seed: int, policy: str) -> None:
     """Whatever is late or wrong, nobody is told to leave a broker it is not on."""
     asked = Simulation(

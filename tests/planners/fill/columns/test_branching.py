@@ -15,13 +15,14 @@ from tests.planners.fill.columns.parts import (
 )
 from tests.planners.fill.oracle import most_by_brute_force
 from tests.planners.fill.stopping import After
+from tests.tiers import examples
 
 from brokerwise.planners.control import never
 from brokerwise.planners.fill.columns import branching as module
 from brokerwise.planners.fill.columns.branching import Branching
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     case=CASES,
     questions=st.none() | st.integers(0, 40),

@@ -14,6 +14,7 @@ from tests.planners.fill.columns.parts import (
     supply_of,
 )
 from tests.planners.fill.oracle import Topic, most_by_brute_force, most_by_splitting
+from tests.tiers import examples
 
 from brokerwise.planners.control import never
 from brokerwise.planners.fill.columns import pricer as module
@@ -41,7 +42,7 @@ def at_any_prices(
     return pricer.price(solution, limits, demand.pairs, supply, trial=trial)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(case=CASES, data=st.data())
 def test_no_plan_within_limits_exceeds_the_bound_at_any_prices(
     case: Case, data: st.DataObject
@@ -59,7 +60,7 @@ def test_no_plan_within_limits_exceeds_the_bound_at_any_prices(
     assert {pattern.key for pattern in priced.improving} <= keys
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     topics=FEW_TOPICS,
     total=st.integers(2, 20),
@@ -75,7 +76,7 @@ def test_no_split_exceeds_the_bound_at_any_prices(
     check_patterns(priced.patterns, topics, supply)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(case=CASES, data=st.data())
 def test_to_ask_more_often_changes_nothing(case: Case, data: st.DataObject) -> None:
     topics, capacities = case

@@ -15,12 +15,13 @@ from tests.planners.fill.columns.parts import (
 )
 from tests.planners.fill.oracle import Topic, most_by_brute_force, worth
 from tests.planners.fill.stopping import After
+from tests.tiers import examples
 
 from brokerwise.planners.fill.columns.relaxation import Relaxation
 from brokerwise.planners.fill.columns.supply import Pattern
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(case=CASES, data=st.data())
 def test_no_plan_within_limits_exceeds_the_bound(
     case: Case, data: st.DataObject
@@ -48,7 +49,7 @@ def test_no_plan_within_limits_exceeds_the_bound(
         check_patterns(patterns, topics, found.supply)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(case=CASES)
 def test_without_limits_the_bound_is_near_the_relaxations_own_value(case: Case) -> None:
     """It would not be if patterns were missing that are worth their price."""
@@ -81,7 +82,7 @@ def beside_fixed(draw: Any) -> tuple[Case, list[Pattern]]:
     return (topics, capacities), fixed
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(beside=beside_fixed(), split=st.booleans())
 def test_beside_fixed_brokers_no_plan_exceeds_the_bound(
     beside: tuple[Case, list[Pattern]], split: bool
@@ -107,7 +108,7 @@ def test_beside_fixed_brokers_no_plan_exceeds_the_bound(
     assert check_patterns(found.best.patterns, topics, found.supply) == found.best.value
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=CASES, questions=st.integers(0, 6))
 def test_stopped_it_still_has_a_bound(case: Case, questions: int) -> None:
     found = case_of(case, stop=After(questions))

@@ -7,6 +7,7 @@ from tests.planners.fill.cases import CASES, Case, demand_of
 from tests.planners.fill.columns.parts import case_of, check_patterns, supply_of
 from tests.planners.fill.oracle import most_by_brute_force, worth
 from tests.planners.fill.stopping import After
+from tests.tiers import examples
 
 from brokerwise.planners.control import never
 from brokerwise.planners.fill.columns.incumbent import served
@@ -30,7 +31,7 @@ def plan_of(case: Case, name: str) -> list[Pattern]:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=CASES, questions=st.none() | st.integers(0, 3), asks=st.integers(0, 50))
 def test_it_ends_with_no_plan_that_is_worse(
     case: Case, questions: int | None, asks: int
@@ -46,7 +47,7 @@ def test_it_ends_with_no_plan_that_is_worse(
     assert check_patterns(found.best.patterns, topics, found.supply) == found.best.value
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=CASES)
 def test_choosing_begins_from_a_plan(case: Case) -> None:
     topics, capacities = case

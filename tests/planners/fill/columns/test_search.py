@@ -15,13 +15,14 @@ from tests.planners.fill.columns.parts import (
 )
 from tests.planners.fill.oracle import most_by_brute_force
 from tests.planners.fill.stopping import After
+from tests.tiers import examples
 
 from brokerwise.planners.fill.columns import diving, search
 from brokerwise.planners.fill.columns.branching import Branching
 from brokerwise.planners.fill.columns.diving import dive, search_nearby
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=CASES, questions=st.integers(0, 200), seed=st.integers(0, 3))
 def test_it_may_end_anywhere(case: Case, questions: int, seed: int) -> None:
     topics, capacities = case
@@ -36,7 +37,7 @@ def test_it_may_end_anywhere(case: Case, questions: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("left_out", ["dive", "combine", None])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(case=CASES)
 def test_it_finds_the_best_from_nothing(left_out: str | None, case: Case) -> None:
     best = most_by_brute_force(*case)
@@ -73,7 +74,7 @@ def test_where_nothing_is_left_to_split_it_goes_on_nearby() -> None:
 
 
 @pytest.mark.parametrize("split", [True, False])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=CASES, seed=st.none() | st.integers(0, 5), kept=st.sampled_from([1, 300]))
 def test_a_dive_ends_with_a_plan(
     split: bool, case: Case, seed: int | None, kept: int
@@ -89,7 +90,7 @@ def test_a_dive_ends_with_a_plan(
     assert check_patterns(found.best.patterns, topics, found.supply) == found.best.value
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(case=CASES, brokers=st.integers(1, 4), split=st.booleans())
 def test_a_search_nearby_never_makes_it_worse(
     case: Case, brokers: int, split: bool
