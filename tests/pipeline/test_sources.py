@@ -509,3 +509,67 @@ def test_utf_16_is_recognised(tmp_path: Path, coding: str) -> None:
     text = "\ufefftopic,subscriber\na,u\n".encode(coding)
     with pytest.raises(InputError, match=r"p\.csv is UTF-16, expected UTF-8"):
         found(tmp_path / "p.csv", text)
+
+
+def rows_in(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"topic": ["a"], "subscriber": ["u"]}), path)
+
+
+TABLES = {
+    "Delta": ("_delta_log/00000000000000000000.json", "part-0.parquet"),
+    "Iceberg": ("metadata/v1.metadata.json", "data/00000-0.parquet"),
+    "Hudi": (".hoodie/hoodie.properties", "2024/a_0-1-0_1.parquet"),
+}
+
+
+@pytest.mark.parametrize("format_", TABLES)
+@pytest.mark.parametrize(
+    "path",
+    ["lake/table", "lake", "lake/table/**/*.parquet", "lake/*", "lake/table/{data}"],
+)
+def test_a_table_with_a_log_is_refused_however_it_is_reached(
+    tmp_path: Path, format_: str, path: str
+) -> None:
+    mark, data = TABLES[format_]
+    table = tmp_path / "lake" / "table"
+    touch(table / mark)
+    rows_in(table / data)
+    with pytest.raises(InputError) as refused:
+        find(tmp_path / path.format(data=data))
+    assert refused.value.message == (
+        f"--pairs: {table} is a {format_} table (it has {mark.split('/')[0]}/): "
+        "its files hold rows that were deleted, too"
+    )
+    assert "plain Parquet" in refused.value.hint
+
+
+def test_a_folder_of_a_partitioned_table_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    touch(table / TABLES["Delta"][0])
+    rows_in(table / "day=1" / "x.parquet")
+    with pytest.raises(InputError, match="is a Delta table"):
+        find(tmp_path / "table" / "day=1")
+    (tmp_path / "link.parquet").symlink_to(table / "day=1" / "x.parquet")
+    with pytest.raises(InputError, match="is a Delta table"):
+        find(tmp_path / "link.parquet")
+
+
+def test_what_only_lies_near_a_table_is_read(tmp_path: Path) -> None:
+    touch(tmp_path / "table" / TABLES["Delta"][0])
+    rows_in(tmp_path / "other" / "metadata" / "x.parquet", tmp_path / "p.parquet")
+    touch(tmp_path / "table" / "export" / "p.csv")  # of another format than any table
+    assert names(find(tmp_path / "other", tmp_path / "p.parquet")) == [
+        "x.parquet",
+        "p.parquet",
+    ]
+    assert names(find(tmp_path / "table" / "export")) == ["p.csv"]
+
+
+def test_a_file_uri_may_be_a_pattern(tmp_path: Path) -> None:
+    touch(tmp_path / "p1.csv", tmp_path / "p2.csv")
+    assert names(find(f"file:{tmp_path}/p?.csv")) == ["p1.csv", "p2.csv"]
+    assert find(f"file://{tmp_path}/p1.csv")[0].name == str(tmp_path / "p1.csv")
+    with pytest.raises(InputError, match="found the scheme dbfs"):
+        find("dbfs:/p*.csv")

@@ -2,9 +2,11 @@
 
 import glob
 import os
+import posixpath
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pyarrow import fs
 
@@ -28,6 +30,8 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+# Folders by which a table is known whose log says which of its files count.
+_LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata": "Iceberg"}
 
 
 @dataclass(frozen=True)
@@ -114,32 +118,96 @@ def _identity(uri: str) -> str:
     return uri if local is None else str(local.resolve())
 
 
-def _files(path: str, option: str) -> list[tuple[str, int]]:
-    """Files with sizes; those hidden or starting with _ are not data."""
-    if "://" not in path and any(c in path for c in "*?[") and not Place(path).exists():
-        matches = _matches(path)
+def _files(
+    path: str, option: str, checked: set[str] | None = None
+) -> list[tuple[str, int]]:
+    """Files with sizes; those hidden or starting with _ are not data. `checked` are
+    folders that are known to be in no table with a log."""
+    place, checked = Place(path), set() if checked is None else checked
+    local = place.local is not None
+    if local and any(c in place.uri for c in "*?[") and not place.exists():
+        matches = _matches(place.uri)
         if not matches:
             raise InputError(f"{option}: no file matches {path!r}")
-        return [f for match in matches for f in _files(match, option)]
-    place = Place(path)
+        return [f for match in matches for f in _files(match, option, checked)]
     filesystem, inside = place.open()
     info = filesystem.get_file_info(inside)
     if info.type == fs.FileType.File:
+        if _may_be_of_a_table(inside):
+            _refuse_tables_above(option, filesystem, inside, checked)
         return [(place.uri, info.size)]
     if info.type == fs.FileType.NotFound:
         raise InputError(f"{option}: {place} does not exist")
     if info.type != fs.FileType.Directory:
         raise InputError(f"{option}: {place} is neither a file nor a directory")
-    inner = filesystem.get_file_info(fs.FileSelector(inside, recursive=True))
     files = []
-    for entry in inner:
+    for entry in filesystem.get_file_info(fs.FileSelector(inside, recursive=True)):
         relative = entry.path[len(inside) :].lstrip("/")
+        _refuse_log(option, place, relative)
         hidden = any(p.startswith((".", "_")) for p in relative.split("/"))
         if entry.type == fs.FileType.File and not hidden:
             files.append(((place / relative).uri, entry.size))
     if not files:
         raise InputError(f"{option}: {place} has no data file in it")
+    if any(_may_be_of_a_table(uri) for uri, _ in files):
+        _refuse_tables_above(option, filesystem, inside, checked)
     return files
+
+
+def _may_be_of_a_table(path: str) -> bool:
+    return path.partition("?")[0].endswith(".parquet")
+
+
+def _refuse_log(option: str, place: Place, relative: str) -> None:
+    """Refuse what is below `place` if it is in the log of a table."""
+    parts = relative.split("/")
+    for depth, (folder, name) in enumerate(pairwise(parts)):
+        if folder in _LOGS and _is_log(folder, name):
+            raise _table(option, str(place / "/".join(parts[:depth])), folder)
+
+
+def _is_log(folder: str, name: str) -> bool:
+    return folder != "metadata" or ".metadata.json" in name
+
+
+def _refuse_tables_above(
+    option: str, filesystem: fs.FileSystem, path: str, checked: set[str]
+) -> None:
+    """Refuse a file or a folder that is in a table with a log, or is one."""
+    paths = {path}
+    if isinstance(filesystem, fs.LocalFileSystem):
+        paths.add(os.path.realpath(path))
+    for folder in paths:
+        while folder not in checked:
+            checked.add(folder)
+            try:
+                found = _log_in(filesystem, folder)
+            except OSError:  # of a store that shows no more than what was named
+                break
+            if found:
+                raise _table(option, folder, found)
+            folder = posixpath.dirname(folder)
+
+
+def _log_in(filesystem: fs.FileSystem, folder: str) -> str:
+    """The folder with a table's log in another one, or none."""
+    if not folder.strip("/"):
+        return ""
+    for found in filesystem.get_file_info([f"{folder}/{log}" for log in _LOGS]):
+        if found.type == fs.FileType.Directory:
+            entries = filesystem.get_file_info(fs.FileSelector(found.path))
+            if any(_is_log(found.base_name, entry.base_name) for entry in entries):
+                return str(found.base_name)
+    return ""
+
+
+def _table(option: str, table: str, log: str) -> InputError:
+    return InputError(
+        f"{option}: {table.rstrip('/')} is a {_LOGS[log]} table (it has {log}/): its "
+        "files hold rows that were deleted, too",
+        hint="Export it to plain Parquet first, for example with Spark: "
+        f'spark.read.format("{_LOGS[log].lower()}").load(...).write.parquet(...)',
+    )
 
 
 def _matches(pattern: str) -> list[str]:
@@ -153,7 +221,7 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _source(index: int, kind: Kind, uri: str, size: int, chosen: str | None) -> Source:
-    name = (uri.split("?")[0] if "://" in uri else uri).lower()
+    name = (uri if Place(uri).local else uri.partition("?")[0]).lower()
     gzipped = name.endswith(".gz")
     stem = name.removesuffix(".gz")
     ending = "." + stem.rsplit(".", 1)[-1]
