@@ -333,7 +333,7 @@ def test_a_table_with_a_log_is_refused_on_a_store_too(place: Place) -> None:
     for name in ("lake", "lake/table", "lake/table/day=1/x.parquet"):
         uri = (place / name).uri.replace("s3:", "s3a:")
         with pytest.raises(
-            InputError, match="/lake/table.* is a Delta table"
+            InputError, match=r"/lake/table.* is a Delta table"
         ) as refused:
             find_sources(PAIRS, [uri], reading, 0)
         assert "secret" not in refused.value.message

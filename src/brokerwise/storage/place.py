@@ -143,10 +143,8 @@ def _understood(uri: str, found: re.Match[str]) -> str:
     store = "s3" if scheme in _ALSO_S3 else scheme
     if store not in _STORES:
         raise _unknown_scheme(uri, found[1], rest)
-    if slashes == "/":
-        shown = _without_secrets(f"{store}://{rest}")
-        raise InputError(f"found one slash after {found[1]}:, expected {shown}")
-    return f"{store}:{slashes}{rest}"
+    # pathlib makes one slash of two
+    return f"{store}:{'//' if slashes == '/' else slashes}{rest}"
 
 
 def _unknown_scheme(uri: str, scheme: str, rest: str) -> InputError:
