@@ -8,6 +8,8 @@ import pytest
 from brokerwise.cli.main import run
 
 FILL = ["fill", "--brokers", "1x100"]
+UNIFORM = ["generate", "uniform", "--topics=2", "--subscribers=2", "--each=1"]
+UNIFORM += ["--rates=5"]
 
 
 def test_file_uris_are_paths_for_input_output_and_what_is_recorded(
@@ -32,8 +34,7 @@ def test_file_uris_are_paths_for_input_output_and_what_is_recorded(
         [*FILL, "dbfs:/w", "--out", "plan"],
         [*FILL, "{w}", "--out", "dbfs:/plan"],
         [*FILL, "{w}", "--out", "plan", "--report", "dbfs:/r.html"],
-        ["generate", "uniform", "--topics", "2", "--subscribers", "2", "--each", "1"]
-        + ["--rates", "5", "--out", "dbfs:/t"],
+        [*UNIFORM, "--out", "dbfs:/t"],
         ["reproduce", "fill", "--out", "dbfs:/r", "--quick"],
         ["report", "dbfs:/plan"],
         ["status", "--state", "dbfs:/fleet"],

@@ -17,7 +17,7 @@ from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.ingest.options import IngestOptions
+from brokerwise.pipeline.ingest.columns import Reading
 from brokerwise.pipeline.ingest.sources import PAIRS, find_sources
 from brokerwise.storage import workload as storage
 from brokerwise.storage.output import Output
@@ -329,7 +329,7 @@ def test_a_table_with_a_log_is_refused_on_a_store_too(place: Place) -> None:
     for name in ("lake/table/day=1/x.parquet", "plain/x.parquet"):
         write_table(place / name, rows)
     (place / "lake/table/_delta_log/0.json").write(b"{}")
-    reading = IngestOptions(pairs=("-",), rates=("-",))
+    reading = Reading()
     for name in ("lake", "lake/table", "lake/table/day=1/x.parquet"):
         uri = (place / name).uri.replace("s3:", "s3a:")
         with pytest.raises(

@@ -56,6 +56,23 @@ Results = Annotated[
 ]
 
 
+def parse_columns(text: str | None, option: str) -> dict[str, str]:
+    """`topic=2,subscriber=follower` as a dictionary; none if nothing was given."""
+    parsed: dict[str, str] = {}
+    for part in () if text is None else text.split(","):
+        role, equals, column = (piece.strip() for piece in part.partition("="))
+        if not role or not equals or not column:
+            raise InputError(
+                f"{option}: found {part!r}, expected ROLE=COLUMN, such as topic=2"
+            )
+        if role in parsed:
+            raise InputError(
+                f"{option}: found the {role} twice ({parsed[role]} and {column})"
+            )
+        parsed[role] = column
+    return parsed
+
+
 def parse_conf(settings: Sequence[str] | None) -> dict[str, str]:
     """`KEY=VALUE` settings as a dictionary."""
     parsed = {}

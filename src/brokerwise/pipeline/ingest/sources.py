@@ -12,8 +12,7 @@ from pyarrow import fs
 
 from brokerwise.kernels.tokens import WHITESPACE
 from brokerwise.model.errors import InputError
-from brokerwise.pipeline.ingest.columns import with_columns
-from brokerwise.pipeline.ingest.options import ReadOptions
+from brokerwise.pipeline.ingest.columns import Reading, with_columns
 from brokerwise.storage.place import Place
 
 _DELIMITERS = {"csv": ord(","), "tsv": ord("\t"), "whitespace": WHITESPACE}
@@ -34,13 +33,18 @@ _ENDINGS = {
 _LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata": "Iceberg"}
 
 
+# The column that was taken for each role: a name, or a number from 1.
+Taken = dict[str, str | int]
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of row: the roles its columns play.
 
     Roles among `decimals` are finite numbers, whatever they are called; where one is
-    optional, it is NaN in rows that leave it empty. `option` is what the files are
-    named with, for errors: by default the option of that name.
+    optional, it is NaN in rows that leave it empty. For errors: `option` is what the
+    files are named with, by default the option of that name, and `columns_option`
+    what their columns are.
     """
 
     name: str
@@ -48,23 +52,29 @@ class Kind:
     optional: tuple[str, ...] = ()
     decimals: tuple[str, ...] = ()
     option: str = ""
+    columns_option: str = ""
 
     @property
     def roles(self) -> tuple[str, ...]:
         return self.required + self.optional
 
 
-PAIRS = Kind("pairs", ("topic", "subscriber"))
-RATES = Kind("rates", ("topic", "rate"))
-EVENTS = Kind("events", ("topic", "time"), ("bytes",))
-EVENTS_BY_BYTES = Kind("events", ("topic", "time", "bytes"))
-SUBSCRIBERS = Kind("subscribers", ("name",), ("threshold", "x", "y"))
+def _kind(name: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Kind:
+    return Kind(name, required, optional, columns_option=f"--{name}-columns")
+
+
+PAIRS = _kind("pairs", ("topic", "subscriber"))
+RATES = _kind("rates", ("topic", "rate"))
+EVENTS = _kind("events", ("topic", "time"), ("bytes",))
+EVENTS_BY_BYTES = _kind("events", ("topic", "time", "bytes"))
+SUBSCRIBERS = _kind("subscribers", ("name",), ("threshold", "x", "y"))
 
 
 @dataclass(frozen=True)
 class Source:
     """One file. `columns` says, for each role it has, the column: a number from 0
-    in delimited text, a field name elsewhere."""
+    in delimited text, a field name elsewhere. `header` are the names of all columns,
+    if the file says them."""
 
     index: int
     kind: Kind
@@ -77,6 +87,19 @@ class Source:
     width: int = 0
     first: int = 0
     given: str = ""
+    header: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> Taken:
+        if self.format == "jsonl":  # which may have a field in some rows only
+            sure = self.kind.required
+            both = zip(self.roles, self.columns, strict=True)
+            return {r: c for r, c in both if r in sure or c in self.header}
+        labels = [
+            (self.header[c] if self.header else c + 1) if isinstance(c, int) else c
+            for c in self.columns
+        ]
+        return dict(zip(self.roles, labels, strict=True))
 
     @property
     def name(self) -> str:
@@ -93,7 +116,7 @@ class Source:
 
 
 def find_sources(
-    kind: Kind, paths: Iterable[str], options: ReadOptions, start: int
+    kind: Kind, paths: Iterable[str], options: Reading, start: int
 ) -> list[Source]:
     """The files behind some paths (files, directories, patterns), columns found.
 
@@ -110,6 +133,16 @@ def find_sources(
     ]
     with ThreadPoolExecutor(8) as threads:
         return list(threads.map(lambda s: with_columns(s, options), sources))
+
+
+def columns_taken(sources: Iterable[Source]) -> dict[str, list[Taken]]:
+    """The columns of files, by kind: once for all files that agree."""
+    found: dict[str, list[Taken]] = {}
+    for source in sources:
+        ways = found.setdefault(source.kind.name, [])
+        if source.taken not in ways:
+            ways.append(source.taken)
+    return found
 
 
 def _identity(uri: str) -> str:
