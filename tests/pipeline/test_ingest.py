@@ -387,7 +387,7 @@ def test_several_rates_of_a_topic_become_what_was_asked_for(
     pairs, rates = two_files(
         tmp_path, ["a,u", "b,u", "c,u"], ["a,5", "a,2", "b,1", "b,1", "c,9", "a,5"]
     )
-    given = {"pairs": pairs, "rates": rates}
+    given: dict[str, Any] = {"pairs": pairs, "rates": rates}
 
     def found(repeated: str, **more: Any) -> tuple[dict[str, int], Ingested]:
         out = tmp_path / repeated
@@ -438,7 +438,7 @@ def test_who_is_dropped_and_what_nobody_wants_is_counted_once(
     write_csv(tmp_path / "r.csv", ["topic", "rate"], rated)
     some = sorted({subscriber for _, subscriber in pairs})[::7]
     write_csv(tmp_path / "s.csv", ["name"], [[name] for name in some])
-    given = {"pairs": tmp_path / "p.csv", "rates": tmp_path / "r.csv"}
+    given: dict[str, Any] = {"pairs": tmp_path / "p.csv", "rates": tmp_path / "r.csv"}
     done = run(
         spark,
         tmp_path / "w",

@@ -294,7 +294,7 @@ def test_what_a_file_may_lack_is_not_guessed_where_columns_are_told(
     folder: Path,
 ) -> None:
     line = "a,x,3\n"
-    options = {"pairs": ("p",), "events": ("e",)}
+    options: dict[str, Any] = {"pairs": ("p",), "events": ("e",)}
     told_all = IngestOptions(**options, events_columns={"topic": 1, "time": 3})
     told_one = IngestOptions(**options, events_columns={"time": 3})
     for chosen in (told_all, told_one):

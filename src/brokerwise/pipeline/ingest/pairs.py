@@ -133,7 +133,7 @@ class EmitPairs:
         starts, ends = starts[firsts], ends[firsts]
         for bucket, chosen in self._ranges(buffer, starts, ends):
             data, _ = kernels.gather(buffer, starts[chosen], ends[chosen])
-            lengths = (ends[chosen] - starts[chosen]).astype(np.int16)
+            lengths: Any = (ends[chosen] - starts[chosen]).astype(np.int16)
             yield bucket, Dropped(data, lengths)
 
     def _subscribers(self, rows: Rows) -> Iterator[Emitted]:
