@@ -109,12 +109,31 @@ def test_a_trace_is_generated_and_its_columns_can_be_named(tmp_path: Path) -> No
     ingested = brokerwise.ingest(
         pairs=tmp_path / "t" / "pairs",
         rates=tmp_path / "t" / "rates",
-        columns={"topic": "topic", "subscriber": "2"},
+        pairs_columns={"topic": "topic", "subscriber": 2},
+        columns={"rate": "posts,rate"},
         out=tmp_path / "w",
     )
     assert ingested.header.pairs == header["pairs"]
+    assert ingested.columns == {
+        "pairs": [{"topic": "topic", "subscriber": "subscriber"}],
+        "rates": [{"topic": "topic", "rate": "rate"}],
+    }
     with pytest.raises(brokerwise.InputError, match="expected spotify or twitter"):
         brokerwise.generate("myspace", scale=1, out=tmp_path / "x")
+
+
+def test_columns_and_rates_that_cannot_be_meant_are_refused(tmp_path: Path) -> None:
+    for options, text in (
+        ({"rate": 1, "pairs_columns": {"song": 1}}, "--pairs-columns: found 'song'"),
+        ({"rate": -1}, "--rate: found -1, expected a whole number"),
+        ({}, "expected one of --rates, --events and --rate, found none of them"),
+        ({"rate": 1, "missing_rate": "drop"}, "--missing-rate: with --rate every"),
+        ({"rate": 1, "repeated_rates": "sum"}, "--repeated-rates goes with --rates"),
+    ):
+        with pytest.raises(brokerwise.InputError, match=text):
+            brokerwise.ingest(pairs=tmp_path / "p", out=tmp_path / "w", **options)
+    with pytest.raises(brokerwise.InputError, match="found the scheme dbfs"):
+        brokerwise.read_workload("dbfs:/w")
 
 
 def test_provision_in_memory_is_what_the_command_line_plans(

@@ -89,6 +89,44 @@ def test_columns_may_have_other_names_in_each_file(
 
 
 @pytest.mark.usefixtures("spark", "files")
+def test_columns_may_have_other_numbers_in_each_kind_of_files(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("follows.csv").write_text("u1,a\nu1,gone\nu2,gone\nu2,lost\nu3,b\nu4,gone\n")
+    times = ["2024-01-01", "2024-01-01T06:00", "2024-01-02T12:00"]
+    posts = zip("aab", times, strict=True)
+    Path("posts.csv").write_text("".join(f"{t},x,{at}\n" for t, at in posts))
+    with Path("posts.csv").open("a") as file:
+        file.write("quiet,x,2024-01-01\n")
+    call = ["ingest", "--pairs", "follows.csv", "--events", "posts.csv", "--out", "w"]
+    columns = ["--pairs-columns", "topic=2,subscriber=1"]
+    columns += ["--events-columns", "topic=1,time=3"]
+    assert run([*call, *columns, "--missing-rate", "drop", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    topics = pq.read_table("w/topics").to_pylist()
+    rates = {topic["name"]: topic["rate"] for topic in topics}
+    assert rates == {"a": 2, "b": 1, "quiet": 1}
+    assert result["columns"] == {
+        "pairs": [{"subscriber": 1, "topic": 2}],
+        "events": [{"topic": 1, "time": 3}],
+    }
+    assert (result["events"], result["period_days"]) == (4, 1.5)
+    assert result["unwanted_topics"] == 1
+    assert (result["dropped_pairs"], result["dropped_subscribers"]) == (4, 2)
+    assert (result["pairs"], result["subscribers"]) == (2, 2)
+    made_from = json.loads(Path("w/workload.json").read_text())["made_from"]
+    assert made_from["columns"] == result["columns"]
+    assert made_from["missing_rate"] == "drop"
+    call += ["--force", "--max-rejected", "100%"]
+    assert run([*call, *columns, "--missing-rate", "drop"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:3] == [
+        "  pairs (subscriber=1, topic=2); events (topic=1, time=3)",
+        "  4 events in 1.5 days; 0 rows rejected; 4 pairs dropped for want of a rate; "
+        "2 subscribers dropped with all their pairs; 1 topic that nobody wants",
+    ]
+
+
+@pytest.mark.usefixtures("spark", "files")
 @pytest.mark.parametrize(
     ("more", "text"),
     [
@@ -98,7 +136,20 @@ def test_columns_may_have_other_names_in_each_file(
         (["--by", "bits"], "--by: found 'bits'"),
         (["--missing-rate", "-1"], "--missing-rate: found '-1'"),
         (["--format", "xml"], "--format: found 'xml'"),
-        (["--events", "good.csv"], "found both"),
+        (["--events", "good.csv"], "found --rates and --events"),
+        (["--rate", "1"], "found --rates and --rate"),
+        (["--repeated-rates", "last"], "--repeated-rates: found 'last', expected one"),
+        (
+            ["--pairs-columns", "topic"],
+            "--pairs-columns: found 'topic', expected",
+        ),
+        (["--pairs-columns", "topic=1,topic=2"], "found the topic twice (1 and 2)"),
+        (["--pairs-columns", "song=1"], "--pairs-columns: found 'song', expected"),
+        (["--pairs-columns", "topic=song"], "good.csv: no column song for the topic"),
+        (["--rates-columns", "rate=9"], "rates.csv: no column 9 for the rate"),
+        (["--events-columns", "time=1"], "--events-columns goes with --events"),
+        (["--rates-columns", "topic=1", "--topic-column", "x"], "both say where"),
+        (["--topic-column", "2,1"], "--topic-column: found '2,1'"),
         (["--conf", "x"], "--conf: found 'x'"),
         (["--topic-column", "song"], "good.csv: no column song for the topic"),
         (["--subscribers", "nobody.csv"], "--subscribers: nobody.csv does not exist"),
@@ -139,6 +190,10 @@ def test_trips_become_regions_and_the_next_command_is_named(
     [
         (["--pairs", "good.csv"], "--pairs does not go with --trips"),
         (["--period", "1h"], "--period does not go with --trips"),
+        (["--rate", "0"], "--rate does not go with --trips"),
+        (["--trips-columns", "taxi"], "--trips-columns: found 'taxi', expected ROLE="),
+        (["--trips-columns", "cab=1"], "--trips-columns: found 'cab', expected one of"),
+        (["--trips-columns", "taxi=1", "--taxi-column", "1"], "both say where"),
         (["--cell", "500"], "good.csv: no column pickup_time"),
         (["--cell", "0m"], "--cell: found '0m', expected 500m, 1.5km"),
         (["--window", "noon"], "--window: found 'noon', expected FROM..TO"),

@@ -346,7 +346,7 @@ def test_input_that_changes_or_goes_while_it_is_read_is_named(tmp_path: Path) ->
     file = tmp_path / "p.csv"
     file.write_text("a,u\n" * 100)
     options = IngestOptions(pairs=(str(file),), rates=("r",))
-    [source] = find_sources(PAIRS, options.pairs, options, 0)
+    [source] = find_sources(PAIRS, options.pairs, options.reading(PAIRS), 0)
     split = splits.Split(source, 0, source.size, source.size)
 
     def problem() -> str:
@@ -379,3 +379,75 @@ def test_what_is_there_is_replaced_only_by_force(
     second = run(spark, tmp_path / "w", force=True, pairs=pairs, rates=rates)
     assert second.header.digest != first.header.digest
     assert sorted(p.name for p in tmp_path.iterdir()) == ["p.csv", "r.csv", "w"]
+
+
+def test_several_rates_of_a_topic_become_what_was_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pairs, rates = two_files(
+        tmp_path, ["a,u", "b,u", "c,u"], ["a,5", "a,2", "b,1", "b,1", "c,9", "a,5"]
+    )
+    given: dict[str, Any] = {"pairs": pairs, "rates": rates}
+
+    def found(repeated: str, **more: Any) -> tuple[dict[str, int], Ingested]:
+        out = tmp_path / repeated
+        done = run(spark, out, **given, repeated_rates=repeated, **more)
+        read = read_workload(Place(str(out)))
+        names = list(read.topic_names)
+        return dict(zip(names, read.rates.tolist(), strict=True)), done
+
+    summed, done = found("sum")
+    assert (summed, done.duplicate_rates) == ({"a": 12, "b": 2, "c": 9}, 3)
+    largest, done = found("largest")
+    assert (largest, done.duplicate_rates) == ({"a": 5, "b": 1, "c": 9}, 3)
+    assert done.rejected["rates"] == 0
+    assert done.header.made_from["repeated_rates"] == "largest"
+    rejecting, done = found("reject", max_rejected=1.0)
+    assert rejecting == largest
+    assert (done.rejected["rates"], done.duplicate_rates) == (1, 2)
+    with pytest.raises(InputError) as refused:
+        found("error", max_rejected=1.0)
+    assert refused.value.message == (
+        f"{rates}: found another rate for a topic that has one 1 times (first: "
+        f"{rates} line 2); nothing was written"
+    )
+    assert "--repeated-rates sum" in refused.value.hint
+    assert not (tmp_path / "error").exists()
+
+
+@pytest.mark.usefixtures("small_splits")
+def test_one_rate_may_do_for_all_topics(spark: SparkSession, tmp_path: Path) -> None:
+    pairs, _ = trace(7)
+    write_csv(tmp_path / "p.csv", ["topic", "subscriber"], pairs)
+    ingested = run(spark, tmp_path / "w", pairs=tmp_path / "p.csv", rate=3)
+    named = {topic for topic, _ in pairs}
+    wanted = expected(pairs, [(topic, 3) for topic in named])
+    assert ingested.header.digest == digest_of(wanted, tmp_path)
+    assert ingested.rows == {"pairs": len(pairs)}
+    assert (ingested.unwanted_topics, ingested.dropped_subscribers) == (0, 0)
+    assert ingested.header.made_from["rate"] == 3
+
+
+@pytest.mark.usefixtures("small_splits")
+def test_who_is_dropped_and_what_nobody_wants_is_counted_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pairs, rates = trace(8, pairs=1500)
+    rated = [*rates[:3], ("nobody's", 4), ("none's", 0)]
+    write_csv(tmp_path / "p.csv", ["topic", "subscriber"], pairs)
+    write_csv(tmp_path / "r.csv", ["topic", "rate"], rated)
+    some = sorted({subscriber for _, subscriber in pairs})[::7]
+    write_csv(tmp_path / "s.csv", ["name"], [[name] for name in some])
+    given: dict[str, Any] = {"pairs": tmp_path / "p.csv", "rates": tmp_path / "r.csv"}
+    done = run(
+        spark,
+        tmp_path / "w",
+        **given,
+        subscribers=tmp_path / "s.csv",
+        missing_rate=DROP,
+    )
+    known = {topic for topic, _ in rated}
+    kept = {s for t, s in pairs if t in known} | set(some)
+    assert done.dropped_subscribers == len({s for _, s in pairs} - kept) > 0
+    assert done.header.subscribers == len(kept)
+    assert done.unwanted_topics == len(known - {t for t, _ in pairs}) == 2

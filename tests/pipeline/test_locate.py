@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def source_of(path: Path, **options: Any) -> Source:
     chosen = IngestOptions(pairs=(str(path),), rates=("-",), **options)
-    (source,) = find_sources(PAIRS, [str(path)], chosen, 0)
+    (source,) = find_sources(PAIRS, [str(path)], chosen.reading(PAIRS), 0)
     return source
 
 

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def source_of(path: Path, kind: Kind = PAIRS, **options: Any) -> Source:
     chosen = IngestOptions(pairs=(str(path),), rates=("-",), **options)
-    (source,) = find_sources(kind, [str(path)], chosen, 0)
+    (source,) = find_sources(kind, [str(path)], chosen.reading(kind), 0)
     return source
 
 

@@ -22,6 +22,7 @@ from brokerwise.pipeline.ingest.sources import (
     SUBSCRIBERS,
     Kind,
     Source,
+    columns_taken,
     find_sources,
 )
 from brokerwise.pipeline.ingest.splits import split_sources
@@ -35,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def find(*paths: object, kind: Kind = PAIRS, **options: Any) -> list[Source]:
     given_paths = [str(path) for path in paths]
     chosen = IngestOptions(pairs=tuple(given_paths), rates=("-",), **options)
-    return find_sources(kind, given_paths, chosen, 0)
+    return find_sources(kind, given_paths, chosen.reading(kind), 0)
 
 
 def found(
@@ -262,7 +263,7 @@ BY_NUMBER = [
     ({"topic": "1", "subscriber": "3"}, "1,2,3", "topic - subscriber"),
     ({"subscriber": "1"}, "a,b,c", "subscriber topic -"),
     ({"topic": "channel,2"}, "a,b", "subscriber topic"),
-    ({"topic": "9,2"}, "a,b", "subscriber topic"),
+    ({"subscriber": "9,2"}, "a,b", "topic subscriber"),
 ]
 
 
@@ -289,6 +290,20 @@ def test_other_columns_need_not_be_told(folder: Path) -> None:
     assert columns(source) == {"bytes": 0, "topic": 1, "time": 3}
 
 
+def test_what_a_file_may_lack_is_not_guessed_where_columns_are_told(
+    folder: Path,
+) -> None:
+    line = "a,x,3\n"
+    options: dict[str, Any] = {"pairs": ("p",), "events": ("e",)}
+    told_all = IngestOptions(**options, events_columns={"topic": 1, "time": 3})
+    told_one = IngestOptions(**options, events_columns={"time": 3})
+    for chosen in (told_all, told_one):
+        (folder / "b.csv").write_text(line)
+        paths = [str(folder / "b.csv")]
+        (source,) = find_sources(EVENTS, paths, chosen.reading(EVENTS), 0)
+        assert columns(source) == {"topic": 0, "time": 2}
+
+
 @pytest.mark.parametrize(
     ("options", "text", "message"),
     [
@@ -310,7 +325,7 @@ def test_a_wrong_column_is_named_with_what_there_is(
     assert "w.csv" in caught.value.message
     if "no column" in message:
         role = "subscriber" if "the subscriber" in message else "topic"
-        assert caught.value.hint == f"Name it with --{role}-column."
+        assert caught.value.hint == f"Name it with --pairs-columns {role}=COLUMN."
 
 
 def test_a_told_header_must_have_room_for_all(folder: Path) -> None:
@@ -509,3 +524,157 @@ def test_utf_16_is_recognised(tmp_path: Path, coding: str) -> None:
     text = "\ufefftopic,subscriber\na,u\n".encode(coding)
     with pytest.raises(InputError, match=r"p\.csv is UTF-16, expected UTF-8"):
         found(tmp_path / "p.csv", text)
+
+
+def rows_in(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"topic": ["a"], "subscriber": ["u"]}), path)
+
+
+TABLES = {
+    "Delta": ("_delta_log/00000000000000000000.json", "part-0.parquet"),
+    "Iceberg": ("metadata/v1.metadata.json", "data/00000-0.parquet"),
+    "Hudi": (".hoodie/hoodie.properties", "2024/a_0-1-0_1.parquet"),
+}
+
+
+@pytest.mark.parametrize("format_", TABLES)
+@pytest.mark.parametrize(
+    "path",
+    ["lake/table", "lake", "lake/table/**/*.parquet", "lake/*", "lake/table/{data}"],
+)
+def test_a_table_with_a_log_is_refused_however_it_is_reached(
+    tmp_path: Path, format_: str, path: str
+) -> None:
+    mark, data = TABLES[format_]
+    table = tmp_path / "lake" / "table"
+    touch(table / mark)
+    rows_in(table / data)
+    with pytest.raises(InputError) as refused:
+        find(tmp_path / path.format(data=data))
+    assert refused.value.message == (
+        f"--pairs: {table} is a {format_} table (it has {mark.split('/')[0]}/): "
+        "its files hold rows that were deleted, too"
+    )
+    assert "plain Parquet" in refused.value.hint
+
+
+def test_a_folder_of_a_partitioned_table_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    touch(table / TABLES["Delta"][0])
+    rows_in(table / "day=1" / "x.parquet")
+    with pytest.raises(InputError, match="is a Delta table"):
+        find(tmp_path / "table" / "day=1")
+    (tmp_path / "link.parquet").symlink_to(table / "day=1" / "x.parquet")
+    with pytest.raises(InputError, match="is a Delta table"):
+        find(tmp_path / "link.parquet")
+
+
+def test_what_only_lies_near_a_table_is_read(tmp_path: Path) -> None:
+    touch(tmp_path / "table" / TABLES["Delta"][0])
+    rows_in(tmp_path / "other" / "metadata" / "x.parquet", tmp_path / "p.parquet")
+    touch(tmp_path / "table" / "export" / "p.csv")  # of another format than any table
+    assert names(find(tmp_path / "other", tmp_path / "p.parquet")) == [
+        "x.parquet",
+        "p.parquet",
+    ]
+    assert names(find(tmp_path / "table" / "export")) == ["p.csv"]
+
+
+def test_a_file_uri_may_be_a_pattern(tmp_path: Path) -> None:
+    touch(tmp_path / "p1.csv", tmp_path / "p2.csv")
+    assert names(find(f"file:{tmp_path}/p?.csv")) == ["p1.csv", "p2.csv"]
+    assert find(f"file://{tmp_path}/p1.csv")[0].name == str(tmp_path / "p1.csv")
+    with pytest.raises(InputError, match="found the scheme dbfs"):
+        find("dbfs:/p*.csv")
+
+
+def test_each_kind_of_files_has_its_own_columns() -> None:
+    options = IngestOptions(
+        pairs=("p",),
+        events=("e",),
+        pairs_columns={"topic": 2, "subscriber": " who "},
+        events_columns={"topic": 1, "time": 3},
+    )
+    assert options.reading(PAIRS).columns == told(topic="2", subscriber="who")
+    assert options.reading(EVENTS).columns == told(topic="1", time="3")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            {"pairs_columns": {"time": 1}},
+            "--pairs-columns: found 'time', expected topic or subscriber",
+        ),
+        (
+            {"pairs_columns": {"topic": " "}},
+            "--pairs-columns: found no column for the topic",
+        ),
+        (
+            {"events_columns": {"topic": 1}},
+            "--events-columns goes with --events: there are none",
+        ),
+        (
+            {"pairs_columns": {"subscriber": 1}, "columns": told(topic="a")},
+            "--topic-column and --pairs-columns both say where columns of --pairs are",
+        ),
+        (
+            {"columns": told(topic="2,1")},
+            "--topic-column: found '2,1', expected one number, or names",
+        ),
+        ({"columns": told(topik="a")}, "columns: found 'topik', expected topic, "),
+    ],
+)
+def test_columns_that_cannot_be_meant_are_refused(
+    options: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        IngestOptions(pairs=("p",), rates=("r",), **options)
+    assert refused.value.message.startswith(text)
+
+
+def test_an_old_option_may_speak_of_other_files() -> None:
+    IngestOptions(
+        pairs=("p",),
+        rates=("r",),
+        pairs_columns={"topic": 1},
+        columns=told(rate="posts,n"),
+    )
+    IngestOptions(pairs=("p",), rates=("r",), columns=told(topic="a,2"))
+
+
+TAKEN = [
+    ("h.csv", "who, What ,x\nu,a,1\n", {"topic": "What", "subscriber": "who"}),
+    ("n.csv", "u,a\n", {"topic": 2, "subscriber": 1}),
+    ("o.jsonl", '{"what": "a", "who": "u"}\n', {"topic": "what", "subscriber": "who"}),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "taken"), TAKEN)
+def test_a_source_says_which_columns_were_taken(
+    folder: Path, name: str, text: str, taken: dict[str, str | int]
+) -> None:
+    options = told(topic="what,2", subscriber="who,1")
+    assert found(folder / name, text, pairs_columns={}, columns=options).taken == taken
+
+
+def test_optional_fields_are_taken_where_they_are_seen(folder: Path) -> None:
+    line = '{"topic": "a", "time": 3}\n'
+    assert found(folder / "e.jsonl", line, EVENTS).taken == {
+        "topic": "topic",
+        "time": "time",
+    }
+    path = parquet(folder / "t.parquet", "Subscriber", "topic", "x")
+    (source,) = find(path)
+    assert source.taken == {"topic": "topic", "subscriber": "Subscriber"}
+    assert columns_taken([source, source]) == {"pairs": [source.taken]}
+
+
+def test_json_lines_have_no_numbers_of_columns(folder: Path) -> None:
+    line = '{"topic": "a", "subscriber": "u", "7": "b"}\n'
+    with pytest.raises(InputError, match=r"o\.jsonl: found column 1 for the topic"):
+        found(folder / "o.jsonl", line, pairs_columns={"topic": 1})
+    source = found(folder / "o.jsonl", line, pairs_columns={"topic": 7})
+    assert first_names(source) == ["b"]

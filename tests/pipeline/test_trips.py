@@ -244,7 +244,7 @@ def test_columns_are_found_by_place_or_name_or_told(tmp_path: Path) -> None:
     assert found == read(tmp_path / "told.csv", columns=told)
     with pytest.raises(InputError, match="no column pickup_time or pickup_dat") as e:
         read(tmp_path / "told.csv")
-    assert e.value.hint == "Name it with --pickup-time-column."
+    assert e.value.hint == "Name it with --trips-columns pickup_time=COLUMN."
 
 
 def test_positions_by_stretch_are_those_counted_one_by_one() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow import fs
 
@@ -16,10 +17,13 @@ from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.workload import Workload
+from brokerwise.pipeline.ingest.columns import Reading
+from brokerwise.pipeline.ingest.sources import PAIRS, find_sources
 from brokerwise.storage import workload as storage
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import read_plan, read_plan_header, write_plan
+from brokerwise.storage.tables import write_table
 from brokerwise.storage.workload import read_header, read_workload, write_workload
 
 
@@ -318,3 +322,20 @@ def test_a_plan_is_replaced_as_a_whole(
 def test_a_place_for_other_processes_is_the_same(place: Place) -> None:
     assert place.absolute() is place
     assert replace(place, uri="w").absolute() != place
+
+
+def test_a_table_with_a_log_is_refused_on_a_store_too(place: Place) -> None:
+    rows = pa.table({"topic": ["a"], "subscriber": ["u"]})
+    for name in ("lake/table/day=1/x.parquet", "plain/x.parquet"):
+        write_table(place / name, rows)
+    (place / "lake/table/_delta_log/0.json").write(b"{}")
+    reading = Reading()
+    for name in ("lake", "lake/table", "lake/table/day=1/x.parquet"):
+        uri = (place / name).uri.replace("s3:", "s3a:")
+        with pytest.raises(
+            InputError, match=r"/lake/table.* is a Delta table"
+        ) as refused:
+            find_sources(PAIRS, [uri], reading, 0)
+        assert "secret" not in refused.value.message
+    (source,) = find_sources(PAIRS, [(place / "plain").uri], reading, 0)
+    assert source.columns == ("topic", "subscriber")

@@ -87,15 +87,23 @@ def ingest(
     out: Path,
     rates: Paths = (),
     events: Paths = (),
+    rate: int | None = None,
     subscribers: Paths = (),
+    pairs_columns: Mapping[str, str | int] | None = None,
+    rates_columns: Mapping[str, str | int] | None = None,
+    events_columns: Mapping[str, str | int] | None = None,
+    subscribers_columns: Mapping[str, str | int] | None = None,
     columns: Mapping[str, str] | None = None,
     force: bool = False,
     **options: Any,
 ) -> "Ingested":
     """Read raw files into a workload directory, on Spark.
 
-    `columns` maps a role (topic, subscriber, rate, ...) to the name or number of
-    its column; further options are those of `IngestOptions`.
+    Give `rates`, `events`, or one `rate` for all topics. `pairs_columns` and its like
+    map a role (topic, subscriber, rate, ...) to the name or 1-based number of its
+    column in files of that kind; `columns` does so for files of all kinds, and there
+    "a,b" is the first of two names that a file has. Further options are those of
+    `IngestOptions`.
     """
     from brokerwise.pipeline.ingest.job import ingest as run
     from brokerwise.pipeline.ingest.options import IngestOptions
@@ -105,7 +113,12 @@ def ingest(
         pairs=paths_of(pairs),
         rates=paths_of(rates),
         events=paths_of(events),
+        rate=rate,
         subscribers=paths_of(subscribers),
+        pairs_columns=pairs_columns or {},
+        rates_columns=rates_columns or {},
+        events_columns=events_columns or {},
+        subscribers_columns=subscribers_columns or {},
         columns={r: tuple(c.split(",")) for r, c in (columns or {}).items()},
         **options,
     )

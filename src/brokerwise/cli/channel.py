@@ -8,7 +8,7 @@ import typer
 
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
-from brokerwise.cli.options import Json
+from brokerwise.cli.options import Json, local_path
 from brokerwise.cli.signals import run_until_told
 from brokerwise.model.errors import InputError
 
@@ -150,7 +150,11 @@ def drop(name: Name, state: State = DEFAULT_STATE, json: Json = False) -> None:
 
 def _read_sql(source: str) -> str:
     try:
-        content = sys.stdin.read() if source == "-" else Path(source).read_text("utf-8")
+        content = (
+            sys.stdin.read()
+            if source == "-"
+            else local_path(Path(source)).read_text("utf-8")
+        )
     except OSError as cause:
         hint = "--sql names a file that holds it." if " " in source.strip() else ""
         raise InputError(

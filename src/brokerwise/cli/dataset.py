@@ -7,7 +7,7 @@ import typer
 
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
-from brokerwise.cli.options import Json
+from brokerwise.cli.options import Json, on_this_disk
 from brokerwise.cli.signals import run_until_told
 
 dataset = typer.Typer(
@@ -46,7 +46,9 @@ def create(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(help="All of it as JSON: name, kind, columns, key."),
+        typer.Option(
+            help="All of it as JSON: name, kind, columns, key.", callback=on_this_disk
+        ),
     ] = None,
     state: State = DEFAULT_STATE,
     json: Json = False,

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from brokerwise.cli.options import local_path
 from brokerwise.cli.standard_input import read_ready
 from brokerwise.model.errors import InputError
 
@@ -26,7 +27,7 @@ class FeedSource:
 
     def __init__(self, name: str) -> None:
         self.name = "standard input" if name == STDIN else name
-        self._path = None if name == STDIN else Path(name)
+        self._path = None if name == STDIN else local_path(Path(name))
         self.size, self.done = 0, 0
         self._is_pipe = True
         self.identity = uuid.uuid4().hex

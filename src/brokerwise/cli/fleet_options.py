@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
+from brokerwise.cli.options import on_this_disk
 from brokerwise.cli.printable import printable
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import DEFAULT_STATE as DEFAULT_STATE
 
 State = Annotated[
-    Path, typer.Option(help="The fleet's directory: addresses, tokens, logs.")
+    Path,
+    typer.Option(
+        help="The fleet's directory: addresses, tokens, logs.", callback=on_this_disk
+    ),
 ]
 
 

@@ -1,22 +1,23 @@
 """`brokerwise ingest`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.ingest_trips import Reading, TripsRequest, ingest_trips
-from brokerwise.cli.options import Conf, Force, Json, Master, parse_conf
+from brokerwise.cli.options import Conf, Force, Json, Master, parse_columns, parse_conf
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import parse_bytes, parse_seconds, parse_share
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.ingest.job import Ingested
+    from brokerwise.pipeline.ingest.sources import Taken
 
-_COLUMN = "Its column: a name or a number from 1; with commas, the first a file has."
+_DAY = 86_400
 _TRIPS = "Taxi trips (--trips)"
-_TripColumn = Annotated[str | None, typer.Option(help=_COLUMN, rich_help_panel=_TRIPS)]
+# One column for files of all kinds; with commas, the first that a file has.
+_Column = Annotated[str | None, typer.Option(hidden=True)]
 
 
 def ingest(
@@ -30,6 +31,10 @@ def ingest(
     events: Annotated[
         list[str] | None,
         typer.Option(help="Or files of events to count: topic,time[,bytes]."),
+    ] = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(min=0, help="Or the rate of every topic that pairs name: 1."),
     ] = None,
     subscribers: Annotated[
         list[str] | None, typer.Option(help="Files of name[,threshold,x,y].")
@@ -46,14 +51,30 @@ def ingest(
     by: Annotated[
         str, typer.Option(help="What rates count: messages or bytes.")
     ] = "messages",
-    topic_column: Annotated[str | None, typer.Option(help=_COLUMN)] = None,
-    subscriber_column: Annotated[str | None, typer.Option(help=_COLUMN)] = None,
-    rate_column: Annotated[str | None, typer.Option(help=_COLUMN)] = None,
-    time_column: Annotated[str | None, typer.Option(help=_COLUMN)] = None,
-    bytes_column: Annotated[str | None, typer.Option(help=_COLUMN)] = None,
-    name_column: Annotated[
-        str | None, typer.Option(help="In --subscribers files. " + _COLUMN)
+    pairs_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Where columns of --pairs are, by name or number: "
+            "topic=followee,subscriber=1."
+        ),
     ] = None,
+    rates_columns: Annotated[
+        str | None, typer.Option(help="The same of --rates: topic=1,rate=posts.")
+    ] = None,
+    events_columns: Annotated[
+        str | None,
+        typer.Option(help="The same of --events: topic=1,time=3,bytes=4."),
+    ] = None,
+    subscribers_columns: Annotated[
+        str | None,
+        typer.Option(help="The same of --subscribers: name=1,threshold=2,x=3,y=4."),
+    ] = None,
+    topic_column: _Column = None,
+    subscriber_column: _Column = None,
+    rate_column: _Column = None,
+    time_column: _Column = None,
+    bytes_column: _Column = None,
+    name_column: _Column = None,
     header: Annotated[
         bool | None,
         typer.Option(
@@ -74,6 +95,13 @@ def ingest(
             help="For topics without a rate: error, drop their pairs, or a rate."
         ),
     ] = "error",
+    repeated_rates: Annotated[
+        str | None,
+        typer.Option(
+            help="For a topic with different rates: reject (default: the largest "
+            "counts, the other rows are unusable), largest, sum or error."
+        ),
+    ] = None,
     max_rejected: Annotated[
         str, typer.Option(help="The share of rows that may be unusable.")
     ] = "1%",
@@ -147,15 +175,24 @@ def ingest(
         int | None,
         typer.Option(min=0, help="Draws processing times (0).", rich_help_panel=_TRIPS),
     ] = None,
-    taxi_column: _TripColumn = None,
-    pickup_time_column: _TripColumn = None,
-    dropoff_time_column: _TripColumn = None,
-    pickup_lon_column: _TripColumn = None,
-    pickup_lat_column: _TripColumn = None,
-    dropoff_lon_column: _TripColumn = None,
-    dropoff_lat_column: _TripColumn = None,
-    pickup_zone_column: _TripColumn = None,
-    dropoff_zone_column: _TripColumn = None,
+    trips_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Where columns of --trips are: taxi, pickup_time, dropoff_time, "
+            "pickup_lon, pickup_lat, dropoff_lon, dropoff_lat, pickup_zone, "
+            "dropoff_zone.",
+            rich_help_panel=_TRIPS,
+        ),
+    ] = None,
+    taxi_column: _Column = None,
+    pickup_time_column: _Column = None,
+    dropoff_time_column: _Column = None,
+    pickup_lon_column: _Column = None,
+    pickup_lat_column: _Column = None,
+    dropoff_lon_column: _Column = None,
+    dropoff_lat_column: _Column = None,
+    pickup_zone_column: _Column = None,
+    dropoff_zone_column: _Column = None,
     force: Force = False,
     json: Json = False,
     master: Master = None,
@@ -165,6 +202,9 @@ def ingest(
 
     Files may be CSV, TSV, whitespace edge lists, JSON lines or Parquet, plain or
     gzip; each option takes files, directories and patterns and may be repeated.
+    Columns go by name, or else by their order, unless --pairs-columns and its like
+    say where they are. (As before, --topic-column NAME,NAME and its like do so for
+    files of all kinds: the first name that a file has.)
 
     \b
     Example:
@@ -188,6 +228,7 @@ def ingest(
         },
         window=window,
         seed=seed,
+        trips_columns=trips_columns,
         columns={
             "taxi": taxi_column,
             "pickup_time": pickup_time_column,
@@ -208,6 +249,12 @@ def ingest(
                 "--events": events,
                 "--subscribers": subscribers,
                 "--period": period,
+                "--rate": rate,
+                "--repeated-rates": repeated_rates,
+                "--pairs-columns": pairs_columns,
+                "--rates-columns": rates_columns,
+                "--events-columns": events_columns,
+                "--subscribers-columns": subscribers_columns,
             }
         )
         reading = Reading(header, format_, max_rejected, message_bytes)
@@ -216,7 +263,7 @@ def ingest(
         return
     request.refuse_alone()
     from brokerwise.pipeline.ingest.job import ingest as run
-    from brokerwise.pipeline.ingest.options import IngestOptions
+    from brokerwise.pipeline.ingest.options import REJECT, IngestOptions
     from brokerwise.storage.place import Place
 
     if by not in ("messages", "bytes"):
@@ -234,10 +281,16 @@ def ingest(
         rates=tuple(rates or ()),
         events=tuple(events or ()),
         subscribers=tuple(subscribers or ()),
+        rate=rate,
+        pairs_columns=parse_columns(pairs_columns, "--pairs-columns"),
+        rates_columns=parse_columns(rates_columns, "--rates-columns"),
+        events_columns=parse_columns(events_columns, "--events-columns"),
+        subscribers_columns=parse_columns(subscribers_columns, "--subscribers-columns"),
         columns={r: tuple(c.split(",")) for r, c in columns.items() if c},
         header=header,
         format=format_,
         missing_rate=int(missing_rate) if missing_rate.isdecimal() else missing_rate,
+        repeated_rates=repeated_rates or REJECT,
         max_rejected=parse_share(max_rejected, "--max-rejected"),
         period_seconds=parse_seconds(period, "--period") if period else None,
         message_bytes=(
@@ -264,43 +317,71 @@ def ingest(
 def _as_json(
     ingested: "Ingested", out: str, seconds: dict[str, float]
 ) -> dict[str, Any]:
+    from brokerwise.storage.place import Place
+
     header = ingested.header
     return {
         "status": "done",
-        "out": str(Path(out)) if "://" not in out else out,
+        "out": str(Place(out)),
         "topics": header.topics,
         "subscribers": header.subscribers,
         "pairs": header.pairs,
         "period_seconds": header.period_seconds,
+        "period_days": header.period_seconds / _DAY,
         "message_bytes": header.message_bytes,
         "digest": header.digest,
+        "columns": {kind: list(ways) for kind, ways in ingested.columns.items()},
         "rows": dict(ingested.rows),
+        "events": ingested.events,
         "rejected": dict(ingested.rejected),
         "duplicate_pairs": ingested.duplicate_pairs,
         "duplicate_rates": ingested.duplicate_rates,
         "dropped_pairs": ingested.dropped_pairs,
+        "dropped_subscribers": ingested.dropped_subscribers,
+        "unwanted_topics": ingested.unwanted_topics,
         "seconds": seconds,
     }
 
 
 def _as_text(ingested: "Ingested", out: str, seconds: float) -> str:
-    from brokerwise.report.numbers import counted
+    from brokerwise.report.numbers import counted, significant
 
     header = ingested.header
-    notes = [f"{counted(sum(ingested.rejected.values()), 'row')} rejected"]
+    days = f"{significant(header.period_seconds / _DAY)} days"
+    if "events" in ingested.rows:
+        notes = [f"{counted(ingested.events, 'event')} in {days}"]
+    else:
+        notes = [f"rates per {days}"]
+    notes.append(f"{counted(sum(ingested.rejected.values()), 'row')} rejected")
     if sum(ingested.rejected.values()):
-        notes[0] += f" (in {out}/rejected)"
+        notes[-1] += f" (in {out}/rejected)"
     for count, what, why in (
         (ingested.duplicate_pairs, "duplicate pair", "merged"),
         (ingested.duplicate_rates, "duplicate rate", "merged"),
         (ingested.dropped_pairs, "pair", "dropped for want of a rate"),
+        (ingested.dropped_subscribers, "subscriber", "dropped with all their pairs"),
+        (ingested.unwanted_topics, "topic", "that nobody wants"),
     ):
         if count:
             notes.append(f"{counted(count, what)} {why}")
     return (
         f"{counted(header.pairs, 'pair')} of {counted(header.topics, 'topic')} and "
         f"{counted(header.subscribers, 'subscriber')}, {seconds:.1f} s\n"
+        f"  {_columns_text(ingested)}\n"
         f"  {'; '.join(notes)}\n"
         f"Workload: {out} (digest {header.digest[:12]})\n"
         f"Next:     brokerwise profile {out}"
+    )
+
+
+def _columns_text(ingested: "Ingested") -> str:
+    """`pairs (topic=followee, subscriber); rates (topic, rate)`: the columns of each
+    kind of files, and of files that differ."""
+
+    def way(taken: "Taken") -> str:
+        return ", ".join(r if r == c else f"{r}={c}" for r, c in taken.items())
+
+    return "; ".join(
+        f"{kind} ({') or ('.join(way(taken) for taken in ways)})"
+        for kind, ways in ingested.columns.items()
     )

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
-from brokerwise.cli.options import parse_conf
+from brokerwise.cli.options import parse_columns, parse_conf
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import (
     parse_bytes,
@@ -42,6 +41,7 @@ class TripsRequest:
     processing: Mapping[str, str | None]
     window: str | None
     seed: int | None
+    trips_columns: str | None
     columns: Mapping[str, str | None]
 
     def refuse_alone(self) -> None:
@@ -53,6 +53,7 @@ class TripsRequest:
             **self.processing,
             "--window": self.window,
             "--seed": self.seed,
+            "--trips-columns": self.trips_columns,
             **{f"--{r.replace('_', '-')}-column": c for r, c in self.columns.items()},
         }
         for option, value in given.items():
@@ -62,7 +63,7 @@ class TripsRequest:
     def refuse_beside(self, others: Mapping[str, Any]) -> None:
         """Raises InputError for an option that trips take the place of."""
         for option, value in others.items():
-            if value:
+            if value not in (None, []):
                 raise InputError(
                     f"{option} does not go with --trips, which say it all",
                     hint="Leave out one of them.",
@@ -94,12 +95,22 @@ class TripsRequest:
         return TripOptions(
             trips=self.trips,
             zones=self.zones,
-            columns={r: tuple(c.split(",")) for r, c in self.columns.items() if c},
+            columns=self._columns(),
             header=reading.header,
             format=reading.format,
             max_rejected=parse_share(reading.max_rejected, "--max-rejected"),
             **given,
         )
+
+    def _columns(self) -> dict[str, tuple[str, ...]]:
+        old = {r: tuple(c.split(",")) for r, c in self.columns.items() if c}
+        told = parse_columns(self.trips_columns, "--trips-columns")
+        if old and told:
+            raise InputError(
+                f"--{next(iter(old)).replace('_', '-')}-column and --trips-columns "
+                "both say where columns of --trips are; expected one of them"
+            )
+        return {**old, **{role: (column,) for role, column in told.items()}}
 
 
 @dataclass(frozen=True)
@@ -191,16 +202,19 @@ def _as_json(
     out: str,
     seconds: dict[str, float],
 ) -> dict[str, Any]:
+    from brokerwise.storage.place import Place
+
     header = ingested.header
     return {
         "status": "done",
-        "out": str(Path(out)) if "://" not in out else out,
+        "out": str(Place(out)),
         "topics": header.topics,
         "subscribers": header.subscribers,
         "pairs": header.pairs,
         "period_seconds": header.period_seconds,
         "message_bytes": header.message_bytes,
         "digest": header.digest,
+        "columns": {"trips": list(ingested.columns)},
         "rows": ingested.rows,
         "rejected": ingested.rejected,
         "trips": ingested.trips,

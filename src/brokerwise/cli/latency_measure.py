@@ -13,7 +13,7 @@ from brokerwise.cli.latency_measure_request import (
     drawn_series,
     planned_series,
 )
-from brokerwise.cli.options import Json, Seed
+from brokerwise.cli.options import Json, Seed, on_this_disk
 from brokerwise.cli.printable import printable
 from brokerwise.model.errors import InputError
 
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 def measure(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="Directory of data; made or gone on in.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Directory of data; made or gone on in.", callback=on_this_disk
+        ),
+    ],
     k: Annotated[
         str, typer.Option(help="Topics that share a broker: 1-4, 4, or 1,3.")
     ] = "1-4",

@@ -10,24 +10,31 @@ def refuse_wrong_places(
 ) -> None:
     """Refuse a plan or a report within what is planned for, which must stay as it
     is, a report that cannot be written, and one where the plan goes."""
-    _refuse_within("--out", out, given, what)
+    refuse_within("--out", out, given, what)
     if report is None:
         return
     from brokerwise.report.page import refuse_unwritable
 
     refuse_unwritable(report)
-    _refuse_within("--report", str(report), given, what)
-    if "://" not in out and report.resolve() == Path(out).resolve():
+    refuse_within("--report", str(report), given, what)
+    if report.resolve() == _on_disk(out):
         raise InputError(
             f"--report {report}: the plan goes there", hint="Name another file."
         )
 
 
-def _refuse_within(option: str, path: str, given: str, what: str) -> None:
-    if "://" in path or "://" in given:
-        return
-    if Path(path).resolve().is_relative_to(Path(given).resolve()):
+def refuse_within(option: str, path: str, given: str, what: str) -> None:
+    """Refuse a path within a directory that is only read."""
+    inner, outer = _on_disk(path), _on_disk(given)
+    if inner and outer and inner.is_relative_to(outer):
         raise InputError(
             f"{option} {path} is in the {what}, which must stay as it is",
             hint="Name another place.",
         )
+
+
+def _on_disk(path: str) -> Path | None:
+    from brokerwise.storage.place import Place
+
+    local = Place(path).local
+    return None if local is None else local.resolve()

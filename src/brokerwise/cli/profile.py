@@ -9,8 +9,8 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Conf, Json, Master, Report, parse_conf
+from brokerwise.cli.places import refuse_within
 from brokerwise.cli.reporting import write_report
-from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
     from brokerwise.report.html import Table
@@ -35,11 +35,7 @@ def profile(
     settings = parse_conf(conf)
     if report is not None:
         refuse_unwritable(report)
-        if report.resolve().is_relative_to(Path(workload).resolve()):
-            raise InputError(
-                f"--report {report} is in the workload, which must stay as it is",
-                hint="Name another file.",
-            )
+        refuse_within("--report", str(report), workload, "workload")
     result = _profile(workload, report, master, settings)
     write_report(report, result)
     if json:

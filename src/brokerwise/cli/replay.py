@@ -9,7 +9,7 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
-from brokerwise.cli.options import Json, Report
+from brokerwise.cli.options import Json, Report, on_this_disk
 from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import write_report
@@ -49,7 +49,10 @@ def replay(
     ] = 20.0,
     observed: Annotated[
         Path | None,
-        typer.Option(help="Of a co-location plan: write latency data here."),
+        typer.Option(
+            help="Of a co-location plan: write latency data here.",
+            callback=on_this_disk,
+        ),
     ] = None,
     report: Report = None,
     json: Json = False,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brokerwise.cli.console import print_result
+from brokerwise.cli.options import on_this_disk
 from brokerwise.cli.printable import printable
 from brokerwise.model.errors import InputError
 
@@ -28,7 +29,10 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write. Default: beside it, or in the directory."),
+        typer.Option(
+            help="File to write. Default: beside it, or in the directory.",
+            callback=on_this_disk,
+        ),
     ] = None,
 ) -> None:
     """Write the report of a result again, from its JSON alone.

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from brokerwise.cli.console import LiveProgress
-from brokerwise.cli.options import Conf, Json, Master, Seed, parse_conf
+from brokerwise.cli.options import (
+    Conf,
+    Json,
+    Master,
+    Results,
+    Seed,
+    on_this_disk,
+    parse_conf,
+)
 from brokerwise.cli.reproduce_balance import balance
 from brokerwise.cli.reproduce_colocate import colocate
 from brokerwise.cli.reproduced import print_reproduced
@@ -39,16 +47,15 @@ def _group() -> None:
 
 @reproduce.command(short_help="The cheapest fleet: savings, steps, bounds, run times.")
 def provision(
-    out: Annotated[
-        Path, typer.Option(help="Directory of results; made or gone on in.")
-    ],
+    out: Results,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small traces: minutes, not an hour.")
     ] = False,
     graphs: Annotated[
         Path | None,
         typer.Option(
-            help="Also real graphs: a directory of mastodon_*, crates_*, npm_* files."
+            help="Also real graphs: a directory of mastodon_*, crates_*, npm_* files.",
+            callback=on_this_disk,
         ),
     ] = None,
     spotify: Annotated[
@@ -109,9 +116,7 @@ def provision(
 
 @reproduce.command(short_help="A fixed fleet: data received, certificates, times.")
 def fill(
-    out: Annotated[
-        Path, typer.Option(help="Directory of results; made or gone on in.")
-    ],
+    out: Results,
     quick: Annotated[
         bool, typer.Option("--quick", help="5 instances of each setting, not 50.")
     ] = False,
@@ -174,9 +179,7 @@ def _fill_command(
 
 @reproduce.command(short_help="Users and brokers: cost reduction ratios, gaps, times.")
 def overlay(
-    out: Annotated[
-        Path, typer.Option(help="Directory of results; made or gone on in.")
-    ],
+    out: Results,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="10 samples of few sizes, not 100 of ten."),
@@ -185,7 +188,8 @@ def overlay(
         list[Path] | None,
         typer.Option(
             help="Also users and brokers at the sites of a matrix of latencies (CSV); "
-            "can be repeated."
+            "can be repeated.",
+            callback=on_this_disk,
         ),
     ] = None,
     samples: Annotated[

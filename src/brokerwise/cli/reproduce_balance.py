@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from brokerwise.cli.options import Json, Seed
+from brokerwise.cli.options import Json, Results, Seed
 from brokerwise.cli.reproduced import print_reproduced
 from brokerwise.model.errors import InputError
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def balance(
-    out: Annotated[
-        Path, typer.Option(help="Directory of results; made or gone on in.")
-    ],
+    out: Results,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="A smaller simulation and 3 seeds, not 20."),

@@ -6,15 +6,13 @@ from typing import Annotated
 
 import typer
 
-from brokerwise.cli.options import Json, Seed
+from brokerwise.cli.options import Json, Results, Seed, on_this_disk
 from brokerwise.cli.reproduced import print_reproduced
 from brokerwise.model.errors import InputError
 
 
 def colocate(
-    out: Annotated[
-        Path, typer.Option(help="Directory of results; made or gone on in.")
-    ],
+    out: Results,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Fewer configurations and requests: a minute."),
@@ -23,7 +21,8 @@ def colocate(
         Path | None,
         typer.Option(
             help="Table I also on this latency data, as `latency measure` writes it; "
-            "without it on what comes with the program."
+            "without it on what comes with the program.",
+            callback=on_this_disk,
         ),
     ] = None,
     seed: Seed = 0,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
-from brokerwise.cli.options import Json, Report, Seed
+from brokerwise.cli.options import Json, Report, Seed, on_this_disk
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.simulate_request import Balancing, Request, Surroundings
 from brokerwise.cli.simulate_text import simulate_text
@@ -36,7 +36,8 @@ def balance(
         Path | None,
         typer.Argument(
             help="A scenario of the emergency city. Default: the simulation of "
-            "Nguyen et al."
+            "Nguyen et al.",
+            callback=on_this_disk,
         ),
     ] = None,
     brokers: Annotated[int, typer.Option(help="Number of brokers.")] = 10,

@@ -5,18 +5,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from brokerwise.cli.options import on_this_disk
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.settings import Tls
 
-Certificate = Annotated[Path | None, typer.Option(help="PEM file: speak TLS with it.")]
+Certificate = Annotated[
+    Path | None,
+    typer.Option(help="PEM file: speak TLS with it.", callback=on_this_disk),
+]
 PrivateKey = Annotated[
-    Path | None, typer.Option(help="PEM file: the key of the certificate.")
+    Path | None,
+    typer.Option(help="PEM file: the key of the certificate.", callback=on_this_disk),
 ]
 Authority = Annotated[
     Path | None,
-    typer.Option(help="PEM file: what the certificate is checked against."),
+    typer.Option(
+        help="PEM file: what the certificate is checked against.", callback=on_this_disk
+    ),
 ]
 
 

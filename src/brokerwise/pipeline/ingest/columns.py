@@ -4,8 +4,8 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 
 from brokerwise.kernels.tokens import MAX_LINE_BYTES, WHITESPACE
 from brokerwise.model.errors import InputError
-from brokerwise.pipeline.ingest.options import ReadOptions
 from brokerwise.storage.place import Place
 
 if TYPE_CHECKING:
@@ -24,7 +23,23 @@ if TYPE_CHECKING:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def with_columns(source: "Source", options: ReadOptions) -> "Source":
+@dataclass(frozen=True)
+class Reading:
+    """How to read files of one kind.
+
+    `columns` has, for a role, the names or 1-based numbers of the column that holds
+    it: of several the first that a file has. `header` says whether text files start
+    with a line of column names; None: look. `format`: None: by the file's name.
+    `by_order`: a role that a file may lack may have a column because it is left.
+    """
+
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    header: bool | None = None
+    format: str | None = None
+    by_order: bool = True
+
+
+def with_columns(source: "Source", options: Reading) -> "Source":
     """The source with its columns found; reads no more than the file's start."""
     if source.format == "parquet":
         return _in_schema(source, options)
@@ -43,7 +58,7 @@ def column_names(source: "Source") -> list[str]:
     return [cell.strip() for cell in _first_row(source).cells]
 
 
-def _in_lines(source: "Source", options: ReadOptions) -> "Source":
+def _in_lines(source: "Source", options: Reading) -> "Source":
     first = _first_row(source)
     kind, cells = source.kind, first.cells
     if not cells:
@@ -61,8 +76,11 @@ def _in_lines(source: "Source", options: ReadOptions) -> "Source":
     if header and named:
         _add_named(source, columns, cells)
     else:
-        _add_in_order(source, columns, cells, fixed)
+        roles = source.kind.roles if options.by_order else source.kind.required
+        _add_in_order(source, roles, columns, cells, fixed)
     width = len(cells) if fixed else len(columns)
+    if header:
+        source = replace(source, header=tuple(cell.strip() for cell in cells))
     return _numbered(source, columns, width, first.after if header else first.start)
 
 
@@ -86,7 +104,7 @@ def _numbered(
     )
 
 
-def _names(role: str, options: ReadOptions) -> Sequence[str]:
+def _names(role: str, options: Reading) -> Sequence[str]:
     """Names by which a line of column names is known; a number is none."""
     told = options.columns.get(role, ())
     return [name for name in told if not name.isdecimal()] or [role]
@@ -105,7 +123,7 @@ def _position(name: str, cells: Sequence[str]) -> int | None:
 def _told(
     source: "Source",
     role: str,
-    options: ReadOptions,
+    options: Reading,
     cells: Sequence[str],
     header: bool,
 ) -> int:
@@ -132,16 +150,20 @@ def _add_named(source: "Source", columns: dict[str, int], cells: Sequence[str]) 
 
 
 def _add_in_order(
-    source: "Source", columns: dict[str, int], cells: Sequence[str], fixed: bool
+    source: "Source",
+    roles: Sequence[str],
+    columns: dict[str, int],
+    cells: Sequence[str],
+    fixed: bool,
 ) -> None:
-    """Give the other roles the columns that are left.
+    """Give other roles the columns that are left.
 
     Unless the first row fixes how many there are: it may be a bad one.
     """
     kind = source.kind
     count = len(cells) if fixed else max(len(cells), len(kind.required))
     free = [column for column in range(count) if column not in columns.values()]
-    for role in kind.roles:
+    for role in roles:
         if role in columns:
             continue
         if free:
@@ -155,9 +177,10 @@ def _no_column(
 ) -> InputError:
     asked = f"column {' or '.join(names)}" if names else "column left"
     where = "its columns are" if source.format == "parquet" else "its first line is"
+    option = source.kind.columns_option
     return InputError(
         f"{source.name}: no {asked} for the {role}; {where} {','.join(cells)!r}",
-        hint=f"Name it with --{role.replace('_', '-')}-column.",
+        hint=f"Name it with {option} {role}=COLUMN." if option else "",
     )
 
 
@@ -242,16 +265,26 @@ def _cells(source: "Source", line: str) -> list[str]:
         return line.split(mark)
 
 
-def _in_objects(source: "Source", options: ReadOptions) -> "Source":
+def _in_objects(source: "Source", options: Reading) -> "Source":
     """Fields by name. Of several names one that the first object has."""
     first = _first_row(source)
     known = _first_object(source)
     fields = []
     for role in source.kind.roles:
-        names = options.columns.get(role, (role,))
+        told = options.columns.get(role, (role,))
+        names = [name for name in told if name in known or not name.isdecimal()]
+        if not names:
+            raise InputError(
+                f"{source.name}: found column {' or '.join(told)} for the {role}, "
+                "expected a name: JSON lines have no order of columns"
+            )
         fields.append(next((name for name in names if name in known), names[0]))
     return replace(
-        source, roles=source.kind.roles, columns=tuple(fields), first=first.start
+        source,
+        roles=source.kind.roles,
+        columns=tuple(fields),
+        first=first.start,
+        header=tuple(known),
     )
 
 
@@ -263,7 +296,7 @@ def _first_object(source: "Source") -> dict[str, Any]:
         return {}
 
 
-def _in_schema(source: "Source", options: ReadOptions) -> "Source":
+def _in_schema(source: "Source", options: Reading) -> "Source":
     schema = _schema(source)
     found: dict[str, str] = {}
     for role in source.kind.roles:

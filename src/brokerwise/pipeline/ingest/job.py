@@ -12,21 +12,35 @@ from brokerwise.model.workload import DEFAULT_PERIOD_SECONDS
 from brokerwise.pipeline.ingest import sources as kinds
 from brokerwise.pipeline.ingest.assemble import plan_parts, write_parts
 from brokerwise.pipeline.ingest.exchange import Buckets, Exchange, exchange_rows
-from brokerwise.pipeline.ingest.options import DROP, ERROR, IngestOptions
+from brokerwise.pipeline.ingest.options import (
+    DROP,
+    ERROR,
+    LARGEST,
+    REJECT,
+    SUM,
+    IngestOptions,
+)
 from brokerwise.pipeline.ingest.pairs import (
     EmitPairs,
     Sorted,
+    count_unwanted,
     refuse_too_much,
     sample_bounds,
     sort_pairs,
 )
 from brokerwise.pipeline.ingest.rejected import (
     count_rejected,
+    refuse_repeated,
     refuse_too_many,
     write_rejected,
 )
 from brokerwise.pipeline.ingest.rejects import Rejects, Tally
-from brokerwise.pipeline.ingest.sources import Source, find_sources
+from brokerwise.pipeline.ingest.sources import (
+    Source,
+    Taken,
+    columns_taken,
+    find_sources,
+)
 from brokerwise.pipeline.ingest.splits import split_sources
 from brokerwise.pipeline.ingest.topics import (
     Dictionary,
@@ -53,14 +67,27 @@ _PACKED = 4  # gzip and Parquet hold about so many times their size
 
 @dataclass(frozen=True, repr=False)
 class Ingested:
-    """What was written, and what was merged or left out on the way."""
+    """What was written, and what was read, merged or left out on the way.
+
+    `columns` has for each kind of files the columns that were taken for each role, by
+    name or by number from 1: once for all files that agree. `dropped_subscribers` are
+    those of whose pairs none is left; `unwanted_topics` are in the workload.
+    """
 
     header: WorkloadHeader
+    columns: Mapping[str, Sequence[Taken]]
     rows: Mapping[str, int]
     rejected: Mapping[str, int]
     duplicate_pairs: int
     duplicate_rates: int
     dropped_pairs: int
+    dropped_subscribers: int
+    unwanted_topics: int
+
+    @property
+    def events(self) -> int:
+        """How many events were counted."""
+        return self.rows.get("events", 0) - self.rejected.get("events", 0)
 
     def __repr__(self) -> str:
         header = self.header
@@ -146,7 +173,7 @@ def _sources(options: IngestOptions) -> list[Source]:
         (events, options.events),
         (kinds.SUBSCRIBERS, options.subscribers),
     ):
-        found += find_sources(kind, paths, options, len(found))
+        found += find_sources(kind, paths, options.reading(kind), len(found))
     return found
 
 
@@ -169,6 +196,7 @@ def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
             ranges = sort_pairs(wanted.exchange, scratch, rates, attributes)
             _count_late(run, wanted, [c for r in ranges for c in r.conflicts])
             refuse_too_much(ranges, topics.rates)
+            unwanted = count_unwanted(ranges, scratch, len(topics.rates))
         with run.progress.stage("write"):
             parts = write_parts(context, plan_parts(ranges), scratch, run.output)
             scratch.delete()
@@ -182,9 +210,10 @@ def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
                 pairs=sum(r.pairs for r in ranges),
                 period_seconds=period,
                 message_bytes=run.options.unit_bytes,
-                made_from=_made_from(run.options),
+                made_from=_made_from(run),
             )
-    return header, _summary(run, header, topics, ranges, rated.tally, wanted.tally)
+    tallies = (rated.tally, wanted.tally)
+    return header, _summary(run, header, topics, ranges, unwanted, *tallies)
 
 
 @dataclass
@@ -199,8 +228,8 @@ class _Read:
 def _topics(run: _Run) -> tuple[_Read, Topics]:
     """Rates, or events counted, merged and numbered."""
     files = run.of("rates", "events")
-    default = run.options.missing_rate
-    if isinstance(default, int):
+    options = run.options
+    if options.rate_if_missing is not None:
         files = files + run.of("pairs")  # topics without a rate are only named there
     size = sum(s.size for s in files)
     buckets = run.buckets(min(2 * run.parallelism, size // BYTES_PER_RANGE + 1))
@@ -208,15 +237,18 @@ def _topics(run: _Run) -> tuple[_Read, Topics]:
         run.spark.sparkContext,
         split_sources(files, run.parallelism),
         buckets,
-        EmitTopics(buckets, run.options.by_bytes),
+        EmitTopics(buckets, options.by_bytes),
         uncounted=frozenset({"pairs"}),
     )
     rated = _read(run, exchange)
     topics = number_topics(
         exchange,
-        summed=bool(run.options.events),
-        missing_rate=default if isinstance(default, int) else None,
+        summed=bool(options.events) or options.repeated_rates == SUM,
+        differing=options.repeated_rates == LARGEST,
+        missing_rate=options.rate_if_missing,
     )
+    if options.repeated_rates == ERROR:
+        refuse_repeated(topics.conflicts, run.sources)
     _count_late(run, rated, topics.conflicts)
     return rated, topics
 
@@ -292,13 +324,20 @@ def _period(options: IngestOptions, tally: Tally) -> int:
     return options.period_seconds or span
 
 
-def _made_from(options: IngestOptions) -> dict[str, Any]:
-    given = {
+def _made_from(run: _Run) -> dict[str, Any]:
+    options = run.options
+    made: dict[str, Any] = {
         kind: [str(Place(path)) for path in paths]
         for kind in ("pairs", "rates", "events", "subscribers")
         if (paths := getattr(options, kind))
     }
-    return {"command": "ingest", **given}
+    if options.rate is not None:
+        made["rate"] = options.rate
+    if options.missing_rate != ERROR:
+        made["missing_rate"] = options.missing_rate
+    if options.repeated_rates != REJECT:
+        made["repeated_rates"] = options.repeated_rates
+    return {"command": "ingest", **made, "columns": columns_taken(run.sources)}
 
 
 def _summary(
@@ -306,6 +345,7 @@ def _summary(
     header: WorkloadHeader,
     topics: Topics,
     ranges: Sequence[Sorted],
+    unwanted: int,
     *tallies: Tally,
 ) -> Ingested:
     rows: dict[str, int] = {}
@@ -316,9 +356,12 @@ def _summary(
             rejected[kind] = count_rejected(tally, run.sources, kind)
     return Ingested(
         header,
+        columns_taken(run.sources),
         rows,
         rejected,
         duplicate_pairs=sum(r.duplicates for r in ranges),
-        duplicate_rates=topics.duplicates,
+        duplicate_rates=topics.duplicates if run.options.rates else 0,
         dropped_pairs=sum(t.unknown_pairs for t in tallies),
+        dropped_subscribers=sum(r.dropped for r in ranges),
+        unwanted_topics=unwanted,
     )

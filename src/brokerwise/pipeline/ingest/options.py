@@ -2,27 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
 from brokerwise.model.workload import DEFAULT_MESSAGE_BYTES
+from brokerwise.pipeline.ingest.columns import Reading
+from brokerwise.pipeline.ingest.sources import (
+    EVENTS,
+    PAIRS,
+    RATES,
+    SUBSCRIBERS,
+    Kind,
+)
 
 FORMATS = ("csv", "tsv", "whitespace", "jsonl", "parquet")
 ERROR, DROP = "error", "drop"
+REJECT, SUM, LARGEST = "reject", "sum", "largest"
+REPEATED = (REJECT, SUM, LARGEST, ERROR)
 
+Columns = Mapping[str, str | int]
 
-class ReadOptions(Protocol):
-    """How to read files, as IngestOptions has it."""
-
-    @property
-    def columns(self) -> Mapping[str, tuple[str, ...]]: ...
-
-    @property
-    def header(self) -> bool | None: ...
-
-    @property
-    def format(self) -> str | None: ...
+_KINDS = (PAIRS, RATES, EVENTS, SUBSCRIBERS)
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,21 @@ class IngestOptions:
 
     Attributes
     ----------
+    rate
+        The rate of every topic, if there are neither rates nor events.
+    pairs_columns, rates_columns, events_columns, subscribers_columns
+        For a role (topic, subscriber, rate, time, bytes, ...) the name or 1-based
+        number of the column that holds it in files of this kind.
     columns
-        For a role (topic, subscriber, rate, time, bytes, ...) the names or 1-based
-        numbers of the column that holds it; of several the first that a file has.
+        The same for files of all kinds; of several names the first that a file has.
     header
         Whether text files start with a line of column names; None: look.
     missing_rate
         What becomes of pairs whose topic has no rate: ERROR, DROP, or a rate.
+    repeated_rates
+        What becomes of rows that give one topic different rates. REJECT: the largest
+        counts, the others are bad rows; LARGEST: it counts, the others are left out;
+        SUM: all rows of a topic, also equal ones, add up; ERROR: nothing is written.
     by_bytes
         Rates count bytes, not messages.
     """
@@ -46,10 +54,16 @@ class IngestOptions:
     rates: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     subscribers: tuple[str, ...] = ()
+    rate: int | None = None
+    pairs_columns: Columns = field(default_factory=dict)
+    rates_columns: Columns = field(default_factory=dict)
+    events_columns: Columns = field(default_factory=dict)
+    subscribers_columns: Columns = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     header: bool | None = None
     format: str | None = None
     missing_rate: str | int = ERROR
+    repeated_rates: str = REJECT
     max_rejected: float = 0.01
     period_seconds: int | None = None
     message_bytes: int | None = None
@@ -58,16 +72,31 @@ class IngestOptions:
     def __post_init__(self) -> None:
         if not self.pairs:
             raise InputError("--pairs: found no file, expected at least one")
-        if bool(self.rates) == bool(self.events):
-            raise InputError(
-                "expected either --rates or --events, "
-                f"found {'both' if self.rates else 'neither'}"
-            )
+        self._check_rates()
+        self._check_columns()
         if self.format is not None and self.format not in FORMATS:
             raise InputError(
                 f"--format: found {self.format!r}, expected one of "
                 + ", ".join(FORMATS)
             )
+        if self.by_bytes and self.message_bytes not in (None, 1):
+            raise InputError(
+                "--message-bytes goes with rates in messages; with --by bytes "
+                "a message is one byte"
+            )
+
+    def _check_rates(self) -> None:
+        """One of rates, events and a rate for all, and what goes with each."""
+        given = {"--rates": self.rates, "--events": self.events}
+        found = [option for option, files in given.items() if files]
+        found += [] if self.rate is None else ["--rate"]
+        if len(found) != 1:
+            raise InputError(
+                "expected one of --rates, --events and --rate, found "
+                + (" and ".join(found) or "none of them")
+            )
+        if self.rate is not None:
+            checked_count(self.rate, "--rate")
         if isinstance(self.missing_rate, int):
             checked_count(self.missing_rate, "--missing-rate")
         elif self.missing_rate not in (ERROR, DROP):
@@ -75,11 +104,79 @@ class IngestOptions:
                 f"--missing-rate: found {self.missing_rate!r}, expected error, drop "
                 "or a whole number"
             )
-        if self.by_bytes and self.message_bytes not in (None, 1):
+        if self.rate is not None and self.missing_rate != ERROR:
+            raise InputError("--missing-rate: with --rate every topic has a rate")
+        if self.repeated_rates not in REPEATED:
             raise InputError(
-                "--message-bytes goes with rates in messages; with --by bytes "
-                "a message is one byte"
+                f"--repeated-rates: found {self.repeated_rates!r}, expected one of "
+                + ", ".join(REPEATED)
             )
+        if self.repeated_rates != REJECT and not self.rates:
+            raise InputError("--repeated-rates goes with --rates: there are none")
+
+    def _check_columns(self) -> None:
+        for kind in _KINDS:
+            told = self._told(kind)
+            if told and not getattr(self, kind.name):
+                raise InputError(
+                    f"{kind.columns_option} goes with --{kind.name}: there are none"
+                )
+            for role, column in told.items():
+                if role not in kind.roles:
+                    raise InputError(
+                        f"{kind.columns_option}: found {role!r}, expected "
+                        + " or ".join(kind.roles)
+                    )
+                if not str(column).strip():
+                    raise InputError(
+                        f"{kind.columns_option}: found no column for the {role}, "
+                        "expected a name or a number from 1"
+                    )
+            both = [role for role in self.columns if told and role in kind.roles]
+            if both:
+                raise InputError(
+                    f"--{both[0]}-column and {kind.columns_option} both say where "
+                    f"columns of --{kind.name} are; expected one of them",
+                    hint="Say it for each kind of files: "
+                    f"{' '.join(k.columns_option for k in self._with(both[0]))}.",
+                )
+        for role, names in self.columns.items():
+            self._check_shared(role, names)
+
+    def _check_shared(self, role: str, names: tuple[str, ...]) -> None:
+        """Nearly every file has a column of some number: no later name would count."""
+        kinds = self._with(role)
+        if not any(role in kind.roles for kind in _KINDS):
+            known = dict.fromkeys(role for kind in _KINDS for role in kind.roles)
+            raise InputError(f"columns: found {role!r}, expected {', '.join(known)}")
+        if len(kinds) > 1 and any(name.isdecimal() for name in names[:-1]):
+            each = (f"{kind.columns_option} {role}=COLUMN" for kind in kinds)
+            raise InputError(
+                f"--{role}-column: found {','.join(names)!r}, expected one number, or "
+                "names: files of all kinds have a column of the first number",
+                hint=f"Say it for each kind of files: {' '.join(each)}",
+            )
+
+    def _with(self, role: str) -> list[Kind]:
+        """The kinds of files to read that have a role."""
+        return [k for k in _KINDS if role in k.roles and getattr(self, k.name)]
+
+    def _told(self, kind: Kind) -> Columns:
+        found: Columns = getattr(self, f"{kind.name}_columns")
+        return found
+
+    def reading(self, kind: Kind) -> Reading:
+        """How to read files of one kind."""
+        told = {role: (str(c).strip(),) for role, c in self._told(kind).items()}
+        columns = {**self.columns, **told}
+        return Reading(columns, self.header, self.format, by_order=not told)
+
+    @property
+    def rate_if_missing(self) -> int | None:
+        """What topics that only pairs name have as their rate, if they may."""
+        if self.rate is not None:
+            return self.rate
+        return self.missing_rate if isinstance(self.missing_rate, int) else None
 
     @property
     def unit_bytes(self) -> int:

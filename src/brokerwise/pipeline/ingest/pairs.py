@@ -61,9 +61,21 @@ class Described:
     position: Int64s
 
 
+@dataclass(frozen=True, eq=False)
+class Dropped:
+    """Subscribers of pairs that were left out, because their topic has no rate."""
+
+    data: Bytes
+    lengths: Int32s
+
+
 @dataclass(frozen=True)
 class Sorted:
-    """A bucket's subscribers, in order, in a scratch file; and what was merged."""
+    """A bucket's subscribers, in order, in a scratch file; and what was merged.
+
+    `wanted` is a scratch file with a bit for every topic: whether any of these
+    subscribers wants it. `dropped` are subscribers of whom nothing was left.
+    """
 
     file: str
     subscribers: int
@@ -71,6 +83,8 @@ class Sorted:
     duplicates: int
     received: int
     conflicts: tuple[Rejects, ...]
+    wanted: str = ""
+    dropped: int = 0
 
 
 class EmitPairs:
@@ -95,6 +109,7 @@ class EmitPairs:
         known = ids >= 0
         if not known.all():
             _tally_unknown(rows, ~known, tally)
+            yield from self._dropped(rows.buffer, starts[~known], ends[~known])
             ids, starts, ends = ids[known], starts[known], ends[known]
         runs = kernels.run_starts(rows.buffer, starts, ends)
         counts = np.diff(np.append(runs, len(ids)))
@@ -110,6 +125,16 @@ class EmitPairs:
                     gather_slices(ids, runs[chosen], counts[chosen]),
                 ),
             )
+
+    def _dropped(
+        self, buffer: Bytes, starts: Int32s, ends: Int32s
+    ) -> Iterator[Emitted]:
+        _, firsts = kernels.distinct(buffer, starts, ends)
+        starts, ends = starts[firsts], ends[firsts]
+        for bucket, chosen in self._ranges(buffer, starts, ends):
+            data, _ = kernels.gather(buffer, starts[chosen], ends[chosen])
+            lengths: Any = (ends[chosen] - starts[chosen]).astype(np.int16)
+            yield bucket, Dropped(data, lengths)
 
     def _subscribers(self, rows: Rows) -> Iterator[Emitted]:
         spans, count = rows.names["name"], len(rows.position)
@@ -228,7 +253,7 @@ def sort_pairs(
 
 
 def _sort_bucket(
-    items: list[Wanted | Described],
+    items: list[Wanted | Described | Dropped],
     scratch: Place,
     bucket: int,
     rates: Int64s,
@@ -237,11 +262,10 @@ def _sort_bucket(
     wanted = [i for i in items if isinstance(i, Wanted)]
     described = [i for i in items if isinstance(i, Described)]
     named: list[Wanted | Described] = [*wanted, *described]
+    dropped = _only_dropped(named, [i for i in items if isinstance(i, Dropped)])
     if not named:
-        return Sorted("", 0, 0, 0, 0, ())
-    data = read_only(np.concatenate([i.data for i in named]))
-    offsets = np.zeros(sum(len(i.lengths) for i in named) + 1, np.int64)
-    np.cumsum(np.concatenate([i.lengths for i in named]), out=offsets[1:])
+        return Sorted("", 0, 0, 0, 0, (), dropped=dropped)
+    data, offsets = _joined_names(named)
     starts, ends = offsets[:-1], offsets[1:]
     order = kernels.sort_order(data, starts, ends)
     firsts = kernels.run_starts(data, starts[order], ends[order])
@@ -264,15 +288,57 @@ def _sort_bucket(
     if "x" in attributes:
         columns["x"], columns["y"] = places[:, 0], places[:, 1]
     _write_scratch(scratch / file, pa.table(columns))
-    received = _exact_sum(rates[topics])
     return Sorted(
         file,
         len(names),
         len(topics),
         pairs - len(topics),
-        received,
+        _exact_sum(rates[topics]),
         tuple(differing),
+        _write_wanted(scratch, bucket, topics, len(rates)),
+        dropped,
     )
+
+
+def _joined_names(
+    items: Sequence[Wanted | Described | Dropped],
+) -> tuple[Bytes, Int64s]:
+    offsets = np.zeros(sum(len(i.lengths) for i in items) + 1, np.int64)
+    np.cumsum(np.concatenate([i.lengths for i in items]), out=offsets[1:])
+    return read_only(np.concatenate([i.data for i in items])), offsets
+
+
+def _only_dropped(
+    named: Sequence[Wanted | Described], dropped: Sequence[Dropped]
+) -> int:
+    """How many subscribers were dropped and are not named by anything else."""
+    if not dropped:
+        return 0
+    everyone = _distinct_names([*named, *dropped])
+    return everyone - (_distinct_names(named) if named else 0)
+
+
+def _distinct_names(items: Sequence[Wanted | Described | Dropped]) -> int:
+    data, offsets = _joined_names(items)
+    _, firsts = kernels.distinct(data, offsets[:-1], offsets[1:])
+    return len(firsts)
+
+
+def _write_wanted(scratch: Place, bucket: int, topics: Int32s, count: int) -> str:
+    wanted = np.zeros(count, np.bool_)
+    wanted[topics] = True
+    file = attempt_name("wanted", bucket, ".bits")
+    (scratch / file).write(np.packbits(wanted).tobytes())
+    return file
+
+
+def count_unwanted(ranges: Sequence[Sorted], scratch: Place, topics: int) -> int:
+    """How many topics nobody wants. Holds a bit for every topic."""
+    wanted = np.zeros(-(-topics // 8), np.uint8)
+    for part in ranges:
+        if part.wanted:
+            wanted |= np.frombuffer((scratch / part.wanted).read(), np.uint8)
+    return topics - int(np.bitwise_count(wanted).sum())
 
 
 def refuse_too_much(ranges: Sequence[Sorted], rates: Int64s) -> None:

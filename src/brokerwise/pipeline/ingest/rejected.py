@@ -56,6 +56,20 @@ def refuse_too_many(
             )
 
 
+def refuse_repeated(late: Sequence[Rejects], sources: Sequence[Source]) -> None:
+    """Raise for rows that give a topic another rate than a row that was kept."""
+    if late:
+        rows = sum(len(rejects.position) for rejects in late)
+        source, position = min((r.source, int(r.position.min())) for r in late)
+        raise InputError(
+            f"{_files(sources, 'rates')}: found another rate for a topic that has one "
+            f"{rows:,} times (first: {place_of(sources[source], position)}); nothing "
+            "was written",
+            hint="Add them up with --repeated-rates sum, or take the largest with "
+            "--repeated-rates largest.",
+        )
+
+
 def refuse_bad(source: Source, rejects: Rejects) -> None:
     """Raise for the first of some rejected rows, of a file that must have none."""
     if len(rejects.position):

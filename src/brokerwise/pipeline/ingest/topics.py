@@ -107,20 +107,20 @@ class EmitTopics:
 
 
 def number_topics(
-    exchange: Exchange, *, summed: bool, missing_rate: int | None
+    exchange: Exchange, *, summed: bool, differing: bool, missing_rate: int | None
 ) -> Topics:
     """Merge what was spread, and number the topics.
 
-    Values of one topic are summed, or must agree: then the largest is kept and
-    rows that say otherwise are conflicts. A topic without a value gets
-    `missing_rate`.
+    Values of one topic are summed, or the largest is kept; then rows that say
+    otherwise are conflicts, unless they may be `differing`. A topic without a value
+    gets `missing_rate`.
     """
 
     def merge(bucket: int, items: Iterator[Any]) -> Iterator[Any]:
         parts = list(items)
         if parts:
             try:
-                yield _merge(_concatenated(parts), summed, missing_rate)
+                yield _merge(_concatenated(parts), summed, differing, missing_rate)
             except InputError as error:
                 yield error
 
@@ -141,12 +141,12 @@ def number_topics(
         Names(data, offsets),
         rates[order],
         sum(duplicates for *_, duplicates, _ in merged),
-        tuple(rejects for *_, differing in merged for rejects in differing),
+        tuple(rejects for *_, late in merged for rejects in late),
     )
 
 
 def _merge(
-    part: Rated, summed: bool, missing_rate: int | None
+    part: Rated, summed: bool, differing: bool, missing_rate: int | None
 ) -> tuple[Bytes, Int64s, Int64s, int, list[Rejects]]:
     starts, ends = part.offsets[:-1], part.offsets[1:]
     codes, firsts = kernels.distinct(part.data, starts, ends)
@@ -160,12 +160,13 @@ def _merge(
     without = np.bincount(codes, rated, len(firsts)) == 0
     if missing_rate is not None:
         rates[without] = missing_rate
-    conflicting = rated & (part.values != rates[codes]) & (not summed)
-    same = rated & ~conflicting
-    duplicates = 0 if summed else int(same.sum() - (~without).sum())
+    conflicting = rated & (part.values != rates[codes])
+    if summed or differing:
+        conflicting[:] = False
+    duplicates = int(rated.sum() - (~without).sum() - conflicting.sum())
     data, offsets = kernels.gather(part.data, starts[firsts], ends[firsts])
-    differing = conflicts(part.source[conflicting], part.position[conflicting])
-    return data, offsets, rates, duplicates, differing
+    late = conflicts(part.source[conflicting], part.position[conflicting])
+    return data, offsets, rates, duplicates, late
 
 
 def _concatenated(parts: list[Rated]) -> Rated:

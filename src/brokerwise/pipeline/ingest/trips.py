@@ -1,6 +1,6 @@
 """The whole of `ingest --trips`: trip records in, a workload of regions out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from brokerwise.pipeline.ingest.rejected import (
     refuse_too_many,
     write_rejected,
 )
-from brokerwise.pipeline.ingest.sources import Source
+from brokerwise.pipeline.ingest.sources import Source, Taken, columns_taken
 from brokerwise.pipeline.ingest.splits import split_sources
 from brokerwise.pipeline.ingest.trips_options import TripOptions, Window
 from brokerwise.pipeline.ingest.trips_regions import (
@@ -57,11 +57,13 @@ _PACKED = 4  # gzip and Parquet hold about so many times their size
 class TripsIngested:
     """What was written, and what was counted on the way.
 
+    `columns` are those that were taken for each role, once for all files that agree;
     `window` is what was counted (milliseconds since 1970), `largest` the region with
     most positions, `most_taxis` the most that were in any region at once.
     """
 
     header: WorkloadHeader
+    columns: Sequence[Taken]
     rows: int
     rejected: int
     trips: int
@@ -168,6 +170,7 @@ def _ingest(run: _Run, exchange: Exchange) -> TripsIngested:
         header = _write(run, exchange, drive, topics, rejected, seen)
     return TripsIngested(
         header,
+        columns_taken(run.sources)["trips"],
         rows=sum(tally.rows.values()),
         rejected=count_rejected(tally, run.sources, "trips"),
         trips=seen.trips,
@@ -224,16 +227,17 @@ def _write(
         pairs=sum(part.pairs for part in parts),
         period_seconds=(window[1] - window[0]) // 1000,
         message_bytes=run.options.message_bytes,
-        made_from=_made_from(run.options, drive, seen),
+        made_from=_made_from(run, drive, seen),
     )
 
 
-def _made_from(options: TripOptions, drive: Drive, seen: Survey) -> Mapping[str, Any]:
-    grid = drive.grid
+def _made_from(run: _Run, drive: Drive, seen: Survey) -> Mapping[str, Any]:
+    options, grid = run.options, drive.grid
     return {
         "command": "ingest",
         "trips": [str(Place(path)) for path in options.trips],
         **({} if options.zones is None else {"zones": str(Place(options.zones))}),
+        "columns": columns_taken(run.sources),
         "centre": {"lon": grid.centre_lon, "lat": grid.centre_lat},
         "cell_metres": grid.cell_mm / 1000,
         "within_metres": options.within_mm / 1000,

@@ -1,6 +1,5 @@
 """The files of trips and of zones, and where their columns are."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from brokerwise.model.arrays import Float64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
-from brokerwise.pipeline.ingest.columns import column_names, with_columns
+from brokerwise.pipeline.ingest.columns import Reading, column_names, with_columns
 from brokerwise.pipeline.ingest.rejected import refuse_bad
 from brokerwise.pipeline.ingest.rows import read_rows
 from brokerwise.pipeline.ingest.sources import Kind, Source, find_sources
@@ -19,8 +18,11 @@ from brokerwise.pipeline.ingest.trips_options import TripOptions
 TIMES = ("pickup_time", "dropoff_time")
 POINTS = ("pickup_lon", "pickup_lat", "dropoff_lon", "dropoff_lat")
 ZONES = ("pickup_zone", "dropoff_zone")
-TRIPS = Kind("trips", (*TIMES, *POINTS), ("taxi",), decimals=POINTS)
-TRIPS_BY_ZONE = Kind("trips", (*TIMES, *ZONES), ("taxi",))
+_COLUMNS = "--trips-columns"
+TRIPS = Kind(
+    "trips", (*TIMES, *POINTS), ("taxi",), decimals=POINTS, columns_option=_COLUMNS
+)
+TRIPS_BY_ZONE = Kind("trips", (*TIMES, *ZONES), ("taxi",), columns_option=_COLUMNS)
 _PLACES = ("lon", "lat")
 _ZONE_FILE = Kind("zones", ("zone", *_PLACES), decimals=_PLACES)
 
@@ -58,15 +60,6 @@ _DEBS = {
 }
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """As options say it of the files that they name."""
-
-    columns: Mapping[str, tuple[str, ...]]
-    header: bool | None
-    format: str | None
-
-
 @dataclass(frozen=True, eq=False)
 class Zones:
     """Where zones are."""
@@ -78,9 +71,15 @@ class Zones:
 
 def find_trips(options: TripOptions) -> list[Source]:
     """The files of trips, each with its columns."""
+    known = dict.fromkeys((*TRIPS.roles, *ZONES))
+    for role in options.columns:
+        if role not in known:
+            raise InputError(
+                f"{_COLUMNS}: found {role!r}, expected one of {', '.join(known)}"
+            )
     kind = TRIPS if options.zones is None else TRIPS_BY_ZONE
     bare = Kind("trips", ())
-    reading = _Reading({}, False, options.format)
+    reading = Reading({}, False, options.format)
     found = find_sources(bare, options.trips, reading, 0)
     return [_with_columns(replace(s, kind=kind), options) for s in found]
 
@@ -94,11 +93,11 @@ def _with_columns(source: Source, options: TripOptions) -> Source:
     headless = source.delimited and not options.header and len(cells) == _DEBS_WIDTH
     told = {role: c for role, c in options.columns.items() if role in source.kind.roles}
     if headless and not told and not _is_named(cells) and options.zones is None:
-        return with_columns(source, _Reading(_DEBS, False, options.format))
+        return with_columns(source, Reading(_DEBS, False, options.format))
     columns = {**{role: c for role, c in known.items() if c}, **told}
     if "taxi" not in columns:
         source = replace(source, kind=replace(source.kind, optional=()))
-    return with_columns(source, _Reading(columns, options.header, options.format))
+    return with_columns(source, Reading(columns, options.header, options.format))
 
 
 def _present(
@@ -117,7 +116,7 @@ def read_zones(path: str) -> Zones:
     """All zones, in memory; one in several rows, because it has several parts, is in
     the middle of them. Raises InputError for the first bad row."""
     columns = {role: _KNOWN_AS[role] for role in _ZONE_FILE.roles}
-    sources = find_sources(_ZONE_FILE, [path], _Reading(columns, True, None), 0)
+    sources = find_sources(_ZONE_FILE, [path], Reading(columns, True, None), 0)
     parts: dict[str, list[tuple[float, float]]] = {}
     for splits in split_sources(sources, 1):
         for split in splits:

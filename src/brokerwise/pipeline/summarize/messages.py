@@ -9,6 +9,7 @@ from pyspark import Broadcast, SparkContext
 from brokerwise.kernels.lists import counting_order
 from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
 from brokerwise.model.errors import InputError
+from brokerwise.pipeline.ingest.columns import Reading
 from brokerwise.pipeline.ingest.exchange import (
     Buckets,
     Emitted,
@@ -20,7 +21,7 @@ from brokerwise.pipeline.ingest.rows import Rows
 from brokerwise.pipeline.ingest.sources import Kind, Source, find_sources
 from brokerwise.pipeline.ingest.splits import split_sources
 from brokerwise.pipeline.ingest.topics import Dictionary
-from brokerwise.pipeline.summarize.options import Reading, Space, SummarizeOptions
+from brokerwise.pipeline.summarize.options import Space, SummarizeOptions
 
 BYTES_PER_BUCKET = 24 << 20
 
@@ -43,7 +44,7 @@ def find_messages(
     required += ("size",) if options.by_bytes else ()
     optional = () if options.by_bytes else ("size",)
     kind = Kind("messages", required, optional, attributes, "MESSAGES")
-    reading = Reading({role: (role,) for role in required}, options.format)
+    reading = Reading({role: (role,) for role in required}, True, options.format)
     try:
         return find_sources(kind, options.messages, reading, 0)
     except InputError as cause:

@@ -1,8 +1,7 @@
 """What the user asked `summarize` to do."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 
 from brokerwise.model.errors import InputError
@@ -91,15 +90,6 @@ class SummarizeOptions:
                 f"{attributes} attributes"
             )
         return self.space
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How files are read: with a line of column names, which are what they are."""
-
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    format: str | None = None
-    header: bool | None = True
 
 
 def parse_space(text: str) -> Space:

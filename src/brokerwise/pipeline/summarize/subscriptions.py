@@ -7,14 +7,13 @@ import numpy as np
 from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.subchannels import Axis
-from brokerwise.pipeline.ingest.columns import column_names
+from brokerwise.pipeline.ingest.columns import Reading, column_names
 from brokerwise.pipeline.ingest.rejected import place_of, refuse_bad
 from brokerwise.pipeline.ingest.rows import Rows, read_rows
 from brokerwise.pipeline.ingest.sources import Kind, Source, find_sources
 from brokerwise.pipeline.ingest.splits import split_sources
 from brokerwise.pipeline.ingest.topics import Dictionary
 from brokerwise.pipeline.network_files import Members
-from brokerwise.pipeline.summarize.options import Reading
 
 _OPTION = "--subscriptions"
 _LOW, _HIGH = "_low", "_high"
@@ -76,7 +75,7 @@ def read_subscriptions(
 
 
 def _reading(format: str | None) -> Reading:
-    return Reading({"user": ("user",)}, format)
+    return Reading({"user": ("user",)}, True, format)
 
 
 def _boxes(
