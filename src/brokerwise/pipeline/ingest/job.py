@@ -152,9 +152,8 @@ def _sources(options: IngestOptions) -> list[Source]:
 
 def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
     context = run.spark.sparkContext
-    scratch = run.output.root / f"scratch-{run.output.run}"
+    scratch = run.output.attempts("sorted") / "sorted"
     prepare(run.output)
-    scratch.make()
     with run.progress.stage("topics"):
         rated, topics = _topics(run)
         period = _period(run.options, rated.tally)

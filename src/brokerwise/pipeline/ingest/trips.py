@@ -202,8 +202,7 @@ def _write(
     seen: Survey,
 ) -> WorkloadHeader:
     """Interests, sorted and written by tasks; topics; and the header."""
-    scratch = run.output.root / f"scratch-{run.output.run}"
-    scratch.make()
+    scratch = run.output.attempts("sorted") / "sorted"
     ranges = min(run.tasks, seen.trips // TRIPS_PER_RANGE + 1)
     bounds = cut_names(sample_names(exchange) if ranges > 1 else [], ranges)
     with shared(run.context, topics) as known, shared(run.context, topics.rates) as r:
