@@ -153,7 +153,6 @@ def test_a_cluster_gives_what_local_mode_gives_also_when_a_worker_dies(
     assert len(set(digests)) == 1
 
 
-HEADERS = {"whole": "whole/workload.json", "plan": "plan/plan.json"}
 TABLES = ("whole/interests", "whole/subscribers", "whole/rejected", "plan/placement")
 
 
@@ -163,12 +162,10 @@ def test_readers_find_what_was_committed_also_after_lost_and_speculative_attempt
 ) -> None:
     for event in ("slow", "failed"):
         assert len(list((attempted / "events").glob(f"{event}-*"))) >= 3
-    stated = json.loads((attempted / HEADERS[table.split("/")[0]]).read_text())
-    rows = REJECTED
-    if not table.endswith("rejected"):
-        rows = json.loads((attempted / "whole/workload.json").read_text())[
-            "subscribers"
-        ]
+    workload = json.loads((attempted / "whole/workload.json").read_text())
+    plan = json.loads((attempted / "plan/plan.json").read_text())
+    stated = plan if table.startswith("plan") else workload
+    rows = REJECTED if table.endswith("rejected") else workload["subscribers"]
     folder = str(attempted / table)
     assert spark.read.parquet(folder).count() == rows
     counted = duckdb.sql(f"SELECT count(*) FROM '{folder}/*.parquet'").fetchall()
