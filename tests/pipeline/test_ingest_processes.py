@@ -168,8 +168,8 @@ def test_readers_find_what_was_committed_also_after_lost_and_speculative_attempt
     rows = REJECTED if table.endswith("rejected") else workload["subscribers"]
     folder = str(attempted / table)
     assert spark.read.parquet(folder).count() == rows
-    counted = duckdb.sql(f"SELECT count(*) FROM '{folder}/*.parquet'").fetchall()
-    assert counted == [(rows,)]
+    query = f"SELECT count(*) FROM '{folder}/*.parquet'"
+    assert duckdb.connect().execute(query).fetchall() == [(rows,)]
     named = stated["files"][(attempted / table).name]
     assert sorted(path.name for path in Path(folder).iterdir()) == sorted(named)
 
