@@ -74,7 +74,7 @@ def debs(rows: list[Row]) -> str:
 
 
 def run(spark: SparkSession, out: Path, *files: Path, **options: Any) -> TripsIngested:
-    with patch.object(trips, "BYTES_PER_BUCKET", 1000):  # several of them
+    with patch.object(trips, "BYTES_PER_BUCKET", 3000):  # several of them
         return ingest_trips(
             TripOptions(trips=tuple(map(str, files)), **options),
             Place(str(out)),
