@@ -12,8 +12,13 @@ _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SPARK_CLASS = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
-_WHERE = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+_PORTS = ("--port", "0", "--webui-port", "0")
+# Two names of this machine: Spark starts a second attempt only on another host.
+_HOSTS = ("127.0.0.1", "localhost")
 _SIZE = ("--cores", "1", "--memory", "1g")
+
+# For processes that import tests, of which executors may be handed functions.
+TESTS_FOUND = {"PYTHONPATH": str(Path(__file__).parents[1])}
 
 # For what runs on the cluster: small, on this machine, and quick to start.
 SETTINGS = {
@@ -39,21 +44,27 @@ class Standalone:
             "SPARK_WORKER_DIR": str(folder),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,
+            **TESTS_FOUND,
         }
-        line = self._started(_MASTER).line_with("Starting Spark master at spark://")
+        master = self._started(_MASTER, _HOSTS[0])
+        line = master.line_with("Starting Spark master at spark://")
         self.url = line[line.index("spark://") :].strip()
-        self.workers: list[Process] = []
+        self._on: dict[str, Process] = {}
 
     def complete(self) -> None:
         """Replace workers that are gone; return when there are two."""
-        self.workers = [worker for worker in self.workers if worker.alive()]
-        while len(self.workers) < 2:
-            self.workers.append(self._started(_WORKER, *_SIZE, self.url))
+        for host in _HOSTS:
+            if host not in self._on or not self._on[host].alive():
+                self._on[host] = self._started(_WORKER, host, *_SIZE, self.url)
         for worker in self.workers:
             worker.line_with("Successfully registered with master")
 
-    def _started(self, name: str, *more: str) -> Process:
-        command = [_SPARK_CLASS, name, *_WHERE, *more]
+    @property
+    def workers(self) -> list[Process]:
+        return list(self._on.values())
+
+    def _started(self, name: str, host: str, *more: str) -> Process:
+        command = [_SPARK_CLASS, name, "--host", host, *_PORTS, *more]
         return self._stack.enter_context(Process(command, self._environment))
 
 

@@ -102,12 +102,10 @@ def test_of_a_task_that_ran_twice_one_file_is_kept(
     shared = spark.sparkContext.broadcast(recipe)
     out = Place(str(tmp_path / "trace"))
     with writing(out, force=False) as output:
-        attempts = output.root / "attempts"
-        attempts.make()
-        lost = list(write_files(shared, attempts, [0]))
-        kept = list(write_files(shared, attempts, [0]))
-        assert lost[0].attempt != kept[0].attempt
-        (attempts / "part-00000-halfway.csv").write(b"topic,subscr")
+        attempts = output.attempts("pairs") / "pairs"
+        for number in (1, 2):
+            (attempts / f"attempt-{number}").write(b"topic,subscr")
+        kept = list(write_files(shared, attempts, output.run, [0]))
         assert keep_completed(output, kept) == ["part-00000.csv"]
         output.commit({"files": {}})
     assert list(contents(tmp_path / "trace")) == ["pairs/part-00000.csv", "trace.json"]
@@ -146,10 +144,12 @@ def test_a_failed_task_leaves_nothing(spark: SparkSession, tmp_path: Path) -> No
     def spoiling() -> Iterator[SparkSession]:
         """Gives tasks a directory in which nobody can make files."""
         (root,) = (path for path in tmp_path.glob(".trace.*") if path.is_dir())
-        (root / "attempts").symlink_to("/proc")
+        attempts = root.with_name(f"{root.name}.attempts")
+        attempts.mkdir()
+        (attempts / "pairs").symlink_to("/proc")
         yield spark
 
-    with pytest.raises(Exception, match="attempts/part-00000"):
+    with pytest.raises(Exception, match="attempts/pairs/attempt-"):
         generate_trace(
             TINY,
             1,

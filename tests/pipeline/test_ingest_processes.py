@@ -1,16 +1,16 @@
 """Ingest with real processes: killed half-way, and on a standalone cluster."""
 
 import json
-import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 from tests.processes import BROKERWISE, Process, wait_until
-from tests.standalone import SETTINGS, Standalone
+from tests.standalone import SETTINGS, TESTS_FOUND, Standalone
 
 from brokerwise.pipeline.ingest.job import Ingested, ingest
 from brokerwise.pipeline.ingest.options import IngestOptions
@@ -19,7 +19,16 @@ from brokerwise.storage.place import Place
 from brokerwise.storage.workload import read_workload
 
 PAIRS = 300_000
-ON_ONE_SESSION = str(Path(__file__).with_name("on_one_session.py"))
+REJECTED = 12
+# A second attempt is started beside one that takes a little long.
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.task.duration.threshold": "100ms",
+    "spark.speculation.quantile": "0",
+    "spark.speculation.multiplier": "1",
+}
+ON_ONE_SESSION = [sys.executable, "-m", "tests.pipeline.on_one_session"]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +42,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in range(12):
         lines = zip(topics[part::12], people[part::12], strict=True)
         text = "".join(f"topic-{t},subscriber-with-a-long-name-{s}\n" for t, s in lines)
-        (folder / "pairs" / f"{part}.csv").write_text(text)
+        (folder / "pairs" / f"{part}.csv").write_text(text + "nobody\n")
     rates = "".join(f"topic-{t},{t % 977}\n" for t in range(20_000))
     (folder / "rates.csv").write_text(rates)
     return folder
@@ -42,7 +51,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ingestion(trace: Path, out: Path, *more: str) -> list[str]:
     pairs, rates = str(trace / "pairs"), str(trace / "rates.csv")
     wanted = ("--pairs", pairs, "--rates", rates, "--out", str(out), "--json")
-    return ["ingest", *wanted, *more]
+    return ["ingest", *wanted, "--max-rejected", "1%", *more]
 
 
 def command(trace: Path, out: Path, *more: str) -> list[str]:
@@ -61,7 +70,9 @@ def run(spark: SparkSession, options: IngestOptions, out: Path) -> Ingested:
 
 def local_digest(spark: SparkSession, trace: Path, out: Path) -> str:
     options = IngestOptions(
-        pairs=(str(trace / "pairs"),), rates=(str(trace / "rates.csv"),)
+        pairs=(str(trace / "pairs"),),
+        rates=(str(trace / "rates.csv"),),
+        max_rejected=0.01,
     )
     return run(spark, options, out).header.digest
 
@@ -93,21 +104,74 @@ def test_a_run_killed_half_way_leaves_the_old_workload_intact(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["p.csv", "r.csv", "w"]
 
 
-def test_a_cluster_gives_what_local_mode_gives_also_when_a_worker_dies(
-    spark: SparkSession, cluster: Standalone, trace: Path, tmp_path: Path
-) -> None:
-    digest = local_digest(spark, trace, tmp_path / "local")
-    commands = [ingestion(trace, tmp_path / name) for name in ("whole", "half")]
-    given = [cluster.url, *map(json.dumps, [SETTINGS, *commands])]
-    with Process([sys.executable, ON_ONE_SESSION, *given]) as running:
+@pytest.fixture(scope="module")
+def attempted(
+    spark: SparkSession,
+    shared_cluster: Standalone,
+    trace: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A folder with workloads of the trace, `local`, `whole` and `half`, and a `plan`
+    of `whole`.
+
+    The cluster has lost attempts at every task of `whole` and `plan`, and a worker in
+    the middle of `half`.
+    """
+    folder = tmp_path_factory.mktemp("attempted")
+    (folder / "events").mkdir()
+    local_digest(spark, trace, folder / "local")
+    shared_cluster.complete()
+    commands = [
+        ingestion(trace, folder / "whole"),
+        [
+            *("provision", str(folder / "whole"), "--threshold", "40"),
+            *("--selection", "exact", "--packing", "custom", "--rounds", "0"),
+            *("--capacity", "600000", "--json"),
+            *("--out", str(folder / "plan"), "--master", shared_cluster.url),
+        ],
+        ingestion(trace, folder / "half"),
+    ]
+    settings = json.dumps(SETTINGS | SPECULATION)
+    given = [shared_cluster.url, settings, str(folder / "events")]
+    given += map(json.dumps, commands)
+    with Process([*ON_ONE_SESSION, *given], TESTS_FOUND) as running:
         wait_until(lambda: said(running, "topics") == 2 or not running.alive(), 240)
-        cluster.workers[0].kill_group()
-        assert said(running, "{") == 1, running.lines  # the second is under way
+        shared_cluster.workers[0].kill_group()
+        assert said(running, "{") == 2, running.lines  # the last is under way
         assert running.wait() == 0, running.lines
-    results = [json.loads(line) for line in running.lines if line.startswith("{")]
-    assert [result["digest"] for result in results] == [digest, digest]
-    assert not cluster.workers[0].alive()
-    assert os.path.isdir(tmp_path / "half" / "interests")
+    assert not shared_cluster.workers[0].alive()
+    return folder
+
+
+def test_a_cluster_gives_what_local_mode_gives_also_when_a_worker_dies(
+    attempted: Path,
+) -> None:
+    digests = [
+        json.loads((attempted / name / "workload.json").read_text())["digest"]
+        for name in ("local", "whole", "half")
+    ]
+    assert len(set(digests)) == 1
+
+
+TABLES = ("whole/interests", "whole/subscribers", "whole/rejected", "plan/placement")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_readers_find_what_was_committed_also_after_lost_and_speculative_attempts(
+    spark: SparkSession, attempted: Path, table: str
+) -> None:
+    for event in ("slow", "failed"):
+        assert len(list((attempted / "events").glob(f"{event}-*"))) >= 3
+    workload = json.loads((attempted / "whole/workload.json").read_text())
+    plan = json.loads((attempted / "plan/plan.json").read_text())
+    stated = plan if table.startswith("plan") else workload
+    rows = REJECTED if table.endswith("rejected") else workload["subscribers"]
+    folder = str(attempted / table)
+    assert spark.read.parquet(folder).count() == rows
+    query = f"SELECT count(*) FROM '{folder}/*.parquet'"
+    assert duckdb.connect().execute(query).fetchall() == [(rows,)]
+    named = stated["files"][(attempted / table).name]
+    assert sorted(path.name for path in Path(folder).iterdir()) == sorted(named)
 
 
 def said(process: Process, beginning: str) -> int:

@@ -44,7 +44,7 @@ def located(source: Source, positions: list[int]) -> list[tuple[int, str]]:
 
 def rejected(source: Source) -> list[tuple[int, str]]:
     """Line and text of every rejected row."""
-    splits = [split for group in split_sources([source], 2) for split in group]
+    splits = [split for group in split_sources([source]) for split in group]
     found = [rows.rejects.position for s in splits for rows in read_rows(s, 4096)]
     return located(source, [int(p) for positions in found for p in positions])
 

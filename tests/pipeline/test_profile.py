@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -16,6 +17,7 @@ from brokerwise.model.interests import Interests
 from brokerwise.model.names import Names
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.profile import profile_directory, profile_workload
+from brokerwise.pipeline.tasks import shares
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import write_workload
 
@@ -178,3 +180,13 @@ def test_topics_that_cannot_be_are_refused(
     pq.write_table(pa.table(columns), file)
     with pytest.raises(InputError, match=problem):
         profile_directory(spark, place)
+
+
+@pytest.mark.parametrize("cores", [0, 2])
+def test_a_cluster_that_begins_with_few_cores_gets_as_many_tasks_as_the_data_is_worth(
+    cores: int,
+) -> None:
+    context: Any = SimpleNamespace(defaultParallelism=cores)
+    assert shares(context, 640_000_000, 1_000_000) == 40
+    assert shares(context, 100, 1_000_000) == max(1, cores)
+    assert shares(context, 0, 0) == max(1, cores)

@@ -49,7 +49,7 @@ def source_of(path: Path, kind: Kind = PAIRS, **options: Any) -> Source:
 
 
 def read(source: Source, chunk_bytes: int = 64) -> list[Rows]:
-    groups = split_sources([source], 2)
+    groups = split_sources([source])
     return [
         rows
         for group in groups

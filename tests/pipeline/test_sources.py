@@ -55,7 +55,7 @@ def columns(source: Source) -> dict[str, int | str]:
 
 def first_names(source: Source) -> list[str]:
     """The first name of each good row."""
-    splits = [split for group in split_sources([source], 2) for split in group]
+    splits = [split for group in split_sources([source]) for split in group]
     names = []
     for rows in (rows for split in splits for rows in read_rows(split)):
         spans = rows.names[source.kind.required[0]]

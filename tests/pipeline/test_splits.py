@@ -184,18 +184,17 @@ def small_splits() -> Any:
 
 @given(
     st.lists(st.tuples(st.integers(0, 200), st.booleans()), max_size=8),
-    st.integers(1, 5),
     st.integers(0, 3),
 )
 def test_groups_hold_every_byte_once_and_are_not_too_large(
-    files: list[tuple[int, bool]], parallelism: int, first: int
+    files: list[tuple[int, bool]], first: int
 ) -> None:
     sources = [
         Source(i, PAIRS, f"{i}.csv", "csv", gzipped, size, first=min(first, size))
         for i, (size, gzipped) in enumerate(files)
     ]
     with small_splits():
-        groups = split_sources(sources, parallelism)
+        groups = split_sources(sources)
     found = [split for group in groups for split in group]
     for source in sources:
         mine = [split for split in found if split.source == source]
@@ -207,9 +206,9 @@ def test_groups_hold_every_byte_once_and_are_not_too_large(
         assert len(group) == 1 or sum(split.size + 3 for split in group) <= 40
 
 
-@given(st.integers(0, 40), st.integers(1, 9), st.integers(1, 4))
+@given(st.integers(0, 40), st.integers(1, 9))
 def test_row_groups_of_parquet_are_shared_out_once(
-    folder: Path, rows: int, per_group: int, parallelism: int
+    folder: Path, rows: int, per_group: int
 ) -> None:
     path = folder / "pairs.parquet"
     table = pa.table({"topic": list(range(rows)), "subscriber": list(range(rows))})
@@ -217,7 +216,7 @@ def test_row_groups_of_parquet_are_shared_out_once(
     size = path.stat().st_size
     source = Source(0, PAIRS, str(path), "parquet", False, size)
     with patch.multiple(splits, SMALLEST_SPLIT=size // 3, LARGEST_SPLIT=size // 2):
-        groups = split_sources([source], parallelism)
+        groups = split_sources([source])
     taken = [g for group in groups for s in group for g in range(s.start, s.end)]
     assert taken == list(range(pq.read_metadata(path).num_row_groups))
     assert sum(s.size for group in groups for s in group) <= size
@@ -227,7 +226,7 @@ def test_a_file_in_many_splits_reads_as_one(folder: Path) -> None:
     text = b"".join(b"%d,%d\n" % (i, i * i) for i in range(100))
     source = plain(folder, text, first=4)
     with small_splits():
-        groups = split_sources([source], 4)
+        groups = split_sources([source])
         assert len(groups) > 10
         chunks = read([split for group in groups for split in group], 7)
     assert lines_in(chunks) == lines_of(text, 4)
@@ -235,16 +234,26 @@ def test_a_file_in_many_splits_reads_as_one(folder: Path) -> None:
 
 def test_thousands_of_tiny_files_are_work_for_many_tasks() -> None:
     sources = [Source(i, PAIRS, f"{i}.csv", "csv", False, 100) for i in range(5000)]
-    groups = split_sources(sources, 4)
+    groups = split_sources(sources)
     assert 12 <= len(groups) <= 100
     assert max(len(group) for group in groups) < 600
 
 
+@pytest.mark.parametrize(
+    ("gigabytes", "least", "most"), [(0.1, 5, 10), (1, 50, 100), (2000, 30_000, 40_000)]
+)
+def test_how_many_tasks_read_a_file_goes_by_its_size(
+    gigabytes: float, least: int, most: int
+) -> None:
+    source = Source(0, PAIRS, "big.csv", "csv", False, int(gigabytes * 2**30))
+    assert least <= len(split_sources([source])) <= most
+
+
 def test_nothing_to_read_gives_nothing(folder: Path) -> None:
-    assert split_sources([], 2) == []
-    (group,) = split_sources([plain(folder, b"")], 2)
+    assert split_sources([]) == []
+    (group,) = split_sources([plain(folder, b"")])
     assert read(group, 10) == []
     assert read([whole(packed(folder, b""))], 10) == []
     header_only = plain(folder, b"topic,subscriber", first=len("topic,subscriber"))
-    (group,) = split_sources([header_only], 2)
+    (group,) = split_sources([header_only])
     assert read(group, 10) == []

@@ -1,9 +1,11 @@
 """Message history to a network, checked against pandas and plain loops."""
 
 import json
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -23,6 +25,8 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.pipeline.network_inputs import read_topology
 from brokerwise.pipeline.progress import Stopwatch
+from brokerwise.pipeline.summarize import messages
+from brokerwise.pipeline.summarize import traffic as traffic_matrix
 from brokerwise.pipeline.summarize.job import Summarized, summarize
 from brokerwise.pipeline.summarize.options import MASS, WIDTH, SummarizeOptions
 from brokerwise.storage.network import read_network
@@ -44,14 +48,15 @@ def run(
             **options,
         }
     )
-    return summarize(
-        given,
-        read_topology(history.files),
-        Place(str(folder / name)),
-        session=lambda: nullcontext(spark),
-        progress=Stopwatch(),
-        traffic=None if traffic is None else Place(str(folder / traffic)),
-    )
+    with patch.object(messages, "BYTES_PER_BUCKET", 2000):  # several of them
+        return summarize(
+            given,
+            read_topology(history.files),
+            Place(str(folder / name)),
+            session=lambda: nullcontext(spark),
+            progress=Stopwatch(),
+            traffic=None if traffic is None else Place(str(folder / traffic)),
+        )
 
 
 def rates_of(network: Network) -> dict[tuple[str, int], int]:
@@ -79,6 +84,18 @@ def traffic_of(folder: Path, network: Network) -> dict[tuple[str, str], int]:
     found = {(names[r["from"]], names[r["to"]]): r["rate"] for r in rows}
     assert len(found) == len(rows)
     return found
+
+
+def losing_an_attempt() -> Any:
+    """Writes each part of the traffic twice, and tells of the second time only."""
+    write = traffic_matrix._write_part  # noqa: SLF001
+
+    def write_twice(root: Place, run: str, batches: Iterator[Any]) -> Iterator[Any]:
+        kept = list(batches)
+        list(write(root, f"lost-{run}", iter(kept)))
+        yield from write(root, run, iter(kept))
+
+    return write_twice
 
 
 def equal_widths(history: History, counts: list[int]) -> list[Numbers]:
@@ -113,12 +130,14 @@ CASES = {
 def test_a_summary_says_what_pandas_says(
     spark: SparkSession,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     dimensions: int,
     counts: list[int],
     cut: str,
     amount: str | None,
 ) -> None:
     history = random_history(tmp_path, 20 + dimensions, dimensions)
+    monkeypatch.setattr(traffic_matrix, "_write_part", losing_an_attempt())
     found = run(
         spark,
         history,
@@ -140,6 +159,9 @@ def test_a_summary_says_what_pandas_says(
     assert traffic_of(tmp_path / "t", network) == expected_traffic(
         history, edges, amount
     )
+    stated = json.loads((tmp_path / "t" / "traffic.json").read_text())
+    rows = pq.read_table(tmp_path / "t" / "traffic").num_rows
+    assert rows == stated["pairs"] == found.pairs
     times = history.messages["time"]
     assert network.period_seconds == times.max() - times.min()
 

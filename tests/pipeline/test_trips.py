@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import floor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -73,12 +74,13 @@ def debs(rows: list[Row]) -> str:
 
 
 def run(spark: SparkSession, out: Path, *files: Path, **options: Any) -> TripsIngested:
-    return ingest_trips(
-        TripOptions(trips=tuple(map(str, files)), **options),
-        Place(str(out)),
-        session=lambda: nullcontext(spark),
-        progress=Stopwatch(),
-    )
+    with patch.object(trips, "BYTES_PER_BUCKET", 3000):  # several of them
+        return ingest_trips(
+            TripOptions(trips=tuple(map(str, files)), **options),
+            Place(str(out)),
+            session=lambda: nullcontext(spark),
+            progress=Stopwatch(),
+        )
 
 
 def expected(rows: list[Row], options: TripOptions, window: tuple[int, int]) -> Any:

@@ -228,6 +228,7 @@ from brokerwise.storage.place import Place
 
 output = Output.begin(Place(sys.argv[1]), "thing.json", force=True)
 (output.root / "data").write(b"half")
+(output.attempts("rows") / "rows" / "half").write(b"half")
 print(output.root.uri, flush=True)
 sys.stdin.read()
 """
@@ -261,7 +262,7 @@ def test_what_a_killed_run_left_is_cleared_and_a_living_one_is_left_alone(
         process.kill()
         process.wait()
     assert read(target) == "new"
-    assert hidden(target) == [root.name, f"{root.name}.lock"]
+    assert hidden(target) == [root.name, f"{root.name}.attempts", f"{root.name}.lock"]
     with pytest.raises(InputError, match="exists already"):
         begin(target)
     assert hidden(target) == []
@@ -382,3 +383,53 @@ def test_what_abort_cannot_remove_the_next_run_clears(
 def test_a_place_where_nothing_can_be_made_is_refused() -> None:
     with pytest.raises(InputError, match=r"/proc/x cannot be made: "):
         Output.begin(Place("/proc/x"), "h.json", force=False)
+
+
+def contents(folder: Path) -> list[str]:
+    return Place(str(folder)).files()
+
+
+def test_what_tasks_write_appears_only_if_it_is_kept(target: Path) -> None:
+    output = begin(target)
+    attempts = output.attempts("rows")
+    (output.root / "rows").make()
+    for name in ("failed", "done", "twice"):
+        (attempts / "rows" / name).write(name.encode())
+    output.keep("rows/done", "rows/part.parquet")
+    output.commit({"files": {}})
+    assert contents(target) == ["rows/part.parquet", HEADER]
+    assert (target / "rows" / "part.parquet").read_text() == "done"
+    assert hidden(target) == []
+
+
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_a_task_that_is_late_reaches_nothing_that_was_published(
+    end: str, target: Path
+) -> None:
+    write(target, "old")
+    output = begin(target, force=True)
+    attempts = output.attempts("rows")
+    filesystem, path = (attempts / "rows" / "slow").open()
+    with filesystem.open_output_stream(path) as slow:
+        slow.write(b"some")
+        if end == "commit":
+            (output.root / "data").write(b"new")
+            output.commit({"files": {}, "text": "new"})
+        else:
+            output.abort()
+        slow.write(b"more")
+    with pytest.raises(FileNotFoundError):
+        (attempts / "rows" / "late").write(b"late")
+    assert contents(target) == ["data", HEADER]
+    assert read(target) == ("new" if end == "commit" else "old")
+    assert hidden(target) == []
+
+
+def test_what_tasks_of_a_killed_run_wrote_is_cleared(target: Path) -> None:
+    with living_run(target) as (process, root):
+        attempts = root.with_name(f"{root.name}.attempts")
+        assert (attempts / "rows" / "half").read_text() == "half"
+        process.kill()
+        process.wait()
+    write(target, "new")
+    assert hidden(target) == []

@@ -19,11 +19,9 @@ def open_session() -> "AbstractContextManager[SparkSession]":
 
 
 def session() -> "SparkSession":
-    from pyspark.sql import SparkSession
+    from brokerwise.pipeline.session import running_session, start_session
 
-    from brokerwise.pipeline.session import start_session
-
-    running = SparkSession.getActiveSession()
+    running = running_session()
     if running is None:
         running = start_session()
         atexit.register(running.stop)

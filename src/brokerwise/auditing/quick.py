@@ -46,8 +46,8 @@ SAFE = float(2**62)
 """Sums up to here, added up in floating point, fit in 64 bits for certain."""
 
 # A task takes a third of a second to start on a busy machine, and sends a number for
-# each run: one a core will do, a few where there is so much that shares may differ.
-_TASKS_PER_CORE = 3
+# each run: one a core will do, and more where there is much. Cores alone do not say how
+# many: a cluster that grows with the work begins with few.
 _PAIRS_PER_TASK = 16_000_000
 
 _UNNAMED = Naming(lambda _: None, lambda _: None)
@@ -106,7 +106,7 @@ def _audited(case: Case, cores: int, count: Count) -> Audit:
 
 
 def _tasks(pairs: int, cores: int) -> int:
-    return max(cores, min(pairs // _PAIRS_PER_TASK, _TASKS_PER_CORE * cores))
+    return max(1, cores, pairs // _PAIRS_PER_TASK)
 
 
 def _verified_rates(case: Case) -> Int64s:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -85,26 +86,29 @@ class LiveProgress:
     def session(
         self, master: str | None, conf: Mapping[str, str] | None
     ) -> Iterator["SparkSession"]:
-        """A Spark session, its start shown as a stage; one that runs is shared."""
-        from pyspark.sql import SparkSession
+        """A Spark session, its start shown as a stage; one that runs is shared, and
+        neither stopped nor are jobs of others in it."""
+        from brokerwise.pipeline.session import running_session, start_session
 
-        from brokerwise.pipeline.session import start_session
-
-        running = SparkSession.getActiveSession()
+        running = running_session()
         if running is None:
             with self.stage("session"):
                 session = start_session(master, conf)
         else:
             session, self.seconds["session"] = running, 0.0
         self._context = session.sparkContext
+        tag = f"brokerwise-{uuid4().hex}"
+        session.sparkContext.addJobTag(tag)
         try:
             yield session
         except BaseException:
             with suppress(Exception):
-                session.sparkContext.cancelAllJobs()
+                session.sparkContext.cancelJobsWithTag(tag)
             raise
         finally:
             self._context = None
+            with suppress(Exception):  # a session that is gone has none
+                session.sparkContext.removeJobTag(tag)
             if running is None:
                 session.stop()
 

@@ -1,16 +1,15 @@
 """Traces of a published shape, made by Spark tasks."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from brokerwise.model.arrays import Int64s
+from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
 from brokerwise.pipeline.shapes.published import Size
@@ -27,7 +26,6 @@ from brokerwise.pipeline.trace import (
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 
-_ATTEMPTS = "attempts"
 _MOST_BLOCKS_PER_FILE = 8
 
 
@@ -83,33 +81,22 @@ def blocks_per_file(recipe: Recipe) -> int:
 def _write_everything(
     spark: SparkSession, recipe: Recipe, output: Output, tasks: int | None
 ) -> list[Written]:
-    """Write all pairs below `attempts`, as many files at a time as there are cores."""
-    attempts = (output.root / _ATTEMPTS).absolute()
-    attempts.make()
+    """Write all pairs as attempts, as many files at a time as there are cores."""
     files = -(-recipe.blocks // blocks_per_file(recipe))
     context = spark.sparkContext
-    try:
-        with shared(context, recipe) as recipes:
-            numbers = context.parallelize(range(files), tasks or files)
-            write = partial(write_files, recipes, attempts)
-            return numbers.mapPartitions(write).collect()
-    except BaseException:
-        # Tasks that still run can make no more files once their directory is gone.
-        with suppress(OSError):
-            attempts.rename("abandoned")
-        raise
+    with shared(context, recipe) as recipes:
+        numbers = context.parallelize(range(files), tasks or files)
+        attempts = output.attempts("pairs") / "pairs"
+        write = partial(write_files, recipes, attempts, output.run)
+        return numbers.mapPartitions(write).collect()
 
 
 def write_files(
-    recipes: "Broadcast[Recipe]", attempts: Place, numbers: Iterable[int]
+    recipes: "Broadcast[Recipe]", attempts: Place, run: str, numbers: Iterable[int]
 ) -> Iterator[Written]:
-    """Write the files of these numbers, each under a name of its own.
-
-    A task may run twice, even twice at a time: the driver keeps one file of each
-    number.
-    """
+    """Write the files of these numbers, each under a name of its own."""
     for number in numbers:
-        name = f"part-{number:05d}-{uuid4().hex}.csv"
+        name = attempt_name(run, number)
         pairs = write_pairs(attempts / name, _blocks(recipes.value, number))
         yield Written(number, name, pairs)
 
@@ -121,12 +108,10 @@ def _blocks(recipe: Recipe, file: int) -> Iterator[tuple[Int64s, Int64s]]:
 
 
 def keep_completed(output: Output, written: list[Written]) -> list[str]:
-    """Give completed files their names, in order, and forget the other attempts."""
+    """Give completed files their names, in order."""
     names = []
     for file in sorted(written, key=lambda file: file.number):
         name = part_name(output, file.number)
-        filesystem, source = (output.root / _ATTEMPTS / file.attempt).open()
-        filesystem.move(source, (output.root / "pairs" / name).open()[1])
+        output.keep(f"pairs/{file.attempt}", f"pairs/{name}")
         names.append(name)
-    (output.root / _ATTEMPTS).delete()
     return names

@@ -35,7 +35,7 @@ def profile_directory(
     """The profile of a workload directory, counted by Spark.
 
     One pass over the interests without a shuffle of pairs. Each task holds two
-    numbers a topic and a row group; `tasks` (by default as many as run at once)
+    numbers a topic and a row group; `tasks` (by default as the data is worth)
     changes nothing but the time. A directory that does not hold what its header
     says is refused.
     """
@@ -80,11 +80,11 @@ def _count(
     if not files:
         return tally(rates, [])
     from brokerwise.pipeline.sharing import shared
+    from brokerwise.pipeline.tasks import shares
 
     context = spark.sparkContext
-    # A tally has a number for each topic: a task for each core sends few of them,
-    # and the tree spares the driver on a wide cluster.
-    number = min(len(files), tasks or context.defaultParallelism)
+    # A tally has a number for each topic: the tree spares the driver if there are many.
+    number = min(len(files), tasks or shares(context, header.pairs, header.topics))
     with shared(context, rates) as broadcast:
 
         def count_files(names: Iterable[str]) -> Iterator[Tally | InputError]:

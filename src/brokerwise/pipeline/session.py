@@ -10,13 +10,16 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import IO, TypeAlias
 
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -29,7 +32,9 @@ LOCAL_MASTER = "local[*]"
 _MASTER = re.compile(
     r"local(\[(\*|[0-9]+)(,[0-9]+)?\])?|local-cluster\[.*\]|(spark|k8s)://.+|yarn"
 )
+_MASTER_KEY = "spark.master"
 _LOG_LEVEL = "spark.log.level"
+_PROPERTY = re.compile(r"\s*(spark\.[^\s=:]+)(?:\s*[=:]\s*|\s+)(.*?)\s*")
 
 # Right for jobs whose heavy work is not in the JVM: it is up in half the time.
 _QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -51,8 +56,24 @@ _LOCAL = {
 # What every task of ours needs; imported while the JVM starts.
 _WARM = ("brokerwise.kernels.names", "pyarrow.parquet")
 
-# The JVM of this process: PySpark has one, whatever sessions come and go.
-_running: list[JavaGateway] = []
+
+@dataclass(frozen=True)
+class _Java:
+    """The JVM of this process: PySpark has one, whatever sessions come and go.
+
+    `passed` are the settings that we started it with, none if it was there already.
+    """
+
+    gateway: JavaGateway
+    passed: Mapping[str, str]
+
+    def told(self) -> dict[str, str]:
+        """What spark-submit, spark-defaults.conf or PYSPARK_SUBMIT_ARGS set."""
+        known = SparkConf(_jvm=self.gateway.jvm).getAll()
+        return {key: value for key, value in known if self.passed.get(key) != value}
+
+
+_running: list[_Java] = []
 
 
 class SparkStartError(BrokerwiseError):
@@ -69,79 +90,122 @@ class SparkStartError(BrokerwiseError):
         )
 
 
+def running_session() -> SparkSession | None:
+    """The session that somebody has started in this process, if there is one."""
+    session = SparkSession.getActiveSession()
+    if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
+        # Made in another thread, or a context alone.
+        session = SparkSession.builder.getOrCreate()
+    return session
+
+
 def start_session(
     master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A new session on `master`, ready to work; `conf` overrides our settings.
+    """A new session, ready to work.
 
-    What the JVM has to say is kept and shown only if it does not start, or as it
-    comes where `conf` sets spark.log.level.
+    `master` and `conf` go over what spark-submit, spark-defaults.conf or
+    PYSPARK_SUBMIT_ARGS say, and that goes over our own settings. What a JVM of ours has
+    to say is kept and shown only if it does not start, or as it comes where
+    spark.log.level is set.
     """
-    master = master or LOCAL_MASTER
-    if not _MASTER.fullmatch(master):
+    if master is not None and not _MASTER.fullmatch(master):
         raise InputError(
             f"--master: found {master!r}, expected local[N], local[*], "
             "spark://HOST:PORT, yarn or k8s://..."
         )
+    given = dict(conf or {})
+    if master is not None:
+        given = {_MASTER_KEY: master, **given}
     # Workers must find what the driver has: the same interpreter, unless told.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = dict(_ALWAYS)
-    if master.startswith("local"):
-        settings |= _LOCAL
-    settings.update(conf or {})
     warming = threading.Thread(target=_import_all, daemon=True)
     warming.start()
     with tempfile.TemporaryFile() as log:
         try:
-            context = _start_context(master, settings, log)
-            if _LOG_LEVEL not in settings:
-                context.setLogLevel("OFF")
+            context = _start_context(given, log)
             tasks = context.defaultParallelism
             context.parallelize(range(tasks), tasks).foreach(_warm_worker)
         except (PySparkException, Py4JError, OSError) as cause:
             log.seek(0)
             lines = log.read().decode("utf-8", "replace")
-            raise SparkStartError(master, lines or str(cause)) from cause
+            where = given.get(_MASTER_KEY, LOCAL_MASTER)
+            raise SparkStartError(where, lines or str(cause)) from cause
     warming.join()
     return SparkSession(context)
 
 
-def _start_context(
-    master: str, settings: Mapping[str, str], log: IO[bytes]
-) -> SparkContext:
-    configuration = SparkConf(loadDefaults=False).setMaster(master)
-    configuration.setAll(list(settings.items()))
-    return SparkContext(conf=configuration, gateway=_gateway(configuration, log))
+def _start_context(given: Mapping[str, str], log: IO[bytes]) -> SparkContext:
+    java = _java(given, log)
+    told = java.told()
+    settings = _with_ours(given, told)
+    configuration = SparkConf(loadDefaults=False, _jvm=java.gateway.jvm)
+    configuration.setAll(list({**told, **settings}.items()))
+    context = SparkContext(conf=configuration, gateway=java.gateway)
+    if java.passed and not configuration.contains(_LOG_LEVEL):
+        context.setLogLevel("OFF")
+    return context
 
 
-def _gateway(configuration: SparkConf, log: IO[bytes]) -> JavaGateway:
-    """The JVM, launched by a thread: Ctrl-C reaches this one, and must not lose sight
-    of a process that is just being made."""
-    with ThreadPoolExecutor(1) as thread:
-        launched = thread.submit(_launch, configuration, log)
-        try:
-            return launched.result()
-        except KeyboardInterrupt:
-            ignore_signals()
-            launched.exception()  # wait for it, so that it can be stopped at exit
-            raise
+def _with_ours(given: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
+    """What is given, and our own settings where neither that nor `told` has one."""
+    master = given.get(_MASTER_KEY, told.get(_MASTER_KEY, LOCAL_MASTER))
+    is_local = master.startswith("local")
+    ours = {_MASTER_KEY: master, **_ALWAYS, **(_LOCAL if is_local else {})}
+    return {k: v for k, v in ours.items() if k not in told} | dict(given)
 
 
-def _launch(configuration: SparkConf, log: IO[bytes]) -> JavaGateway:
+def _java(given: Mapping[str, str], log: IO[bytes]) -> _Java:
+    """The JVM, launched by a thread if there is none: Ctrl-C reaches this one, and must
+    not lose sight of a process that is just being made."""
+    there = SparkContext._gateway  # noqa: SLF001
+    if there is not None and not any(java.gateway is there for java in _running):
+        return _Java(there, {})
     if not _running:
-        quiet = not configuration.contains(_LOG_LEVEL)
-        output = {"stdout": log, "stderr": log} if quiet else {}
-        _running.append(launch_gateway(configuration, output))  # type: ignore[no-untyped-call]
-        atexit.register(_stop_java)
+        with ThreadPoolExecutor(1) as thread:
+            launched = thread.submit(_launch, given, log)
+            try:
+                launched.result()
+            except KeyboardInterrupt:
+                ignore_signals()
+                launched.exception()  # wait for it, so that it can be stopped at exit
+                raise
     return _running[0]
+
+
+def _launch(given: Mapping[str, str], log: IO[bytes]) -> None:
+    """Start a JVM, or connect to the one that spark-submit has started."""
+    passed: dict[str, str] = {}
+    output: dict[str, IO[bytes]] = {}
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        defaults = _spark_defaults()
+        passed = _with_ours(given, defaults)
+        if passed.get(_MASTER_KEY, defaults.get(_MASTER_KEY, "")).startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if _LOG_LEVEL not in {**defaults, **passed}:
+            output = {"stdout": log, "stderr": log}
+    configuration = SparkConf(loadDefaults=False).setAll(list(passed.items()))
+    gateway = launch_gateway(configuration, output)  # type: ignore[no-untyped-call]
+    _running.append(_Java(gateway, passed))
+    if gateway.proc is not None:
+        atexit.register(_stop_java)
+
+
+def _spark_defaults() -> dict[str, str]:
+    """What spark-defaults.conf says: the JVM will read it, and must start by it."""
+    folder = os.environ.get("SPARK_CONF_DIR") or f"{_find_spark_home()}/conf"
+    try:
+        lines = Path(folder, "spark-defaults.conf").read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    found = (_PROPERTY.fullmatch(line) for line in lines)
+    return {match[1]: match[2] for match in found if match}
 
 
 def _stop_java() -> None:
     """End the JVM and wait for it, so that nothing is left running."""
     ignore_signals()
-    process = _running[0].proc
+    process = _running[0].gateway.proc
     process.stdin.close()
     process.wait()
 

@@ -11,6 +11,20 @@ from brokerwise.model.errors import InputError
 T = TypeVar("T")
 R = TypeVar("R")
 
+# A task that counts by topic leaves a number for each: with so many pairs to each
+# topic, to write and add these up takes a small part of its time.
+_PAIRS_A_TOPIC = 16
+
+
+def shares(context: SparkContext, pairs: int, topics: int) -> int:
+    """Among how many tasks to share pairs that are counted by topic.
+
+    As many as the data is worth; more if there are more cores. Not by cores alone: a
+    cluster that grows with the work begins with few.
+    """
+    worth = pairs // max(1, _PAIRS_A_TOPIC * topics)
+    return max(1, worth, context.defaultParallelism)
+
 
 def in_tasks(
     context: SparkContext, work: Callable[[T], R], things: Sequence[T]

@@ -1,6 +1,7 @@
 """Runs on a local disk: each fills a directory of its own beside the destination.
 
-The run R of `dir` has `.dir.R`, and holds the lock of `.dir.R.lock` while it lives.
+The run R of `dir` has `.dir.R`, for its tasks `.dir.R.attempts`, and holds the lock of
+`.dir.R.lock` while it lives.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ import uuid
 from pathlib import Path
 from typing import IO
 
+ATTEMPTS = ".attempts"
 _EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _HERE = -100  # AT_FDCWD
 
@@ -52,13 +54,23 @@ def _clear_if_abandoned(lock: IO[str], path: Path, target: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    root = path.with_suffix("")
-    old = _set_aside(root)
+    old = _set_aside(path.with_suffix(""))
     if old.exists() and not target.exists():
         os.rename(old, target)  # killed between the two renames of `replace_directory`
-    shutil.rmtree(root, ignore_errors=True)
-    shutil.rmtree(old, ignore_errors=True)
-    if not (root.exists() or old.exists()):
+    remove_run(lock)
+
+
+def remove_run(lock: IO[str]) -> None:
+    """Remove all that a run has, and the file of its lock if nothing is left."""
+    path = Path(lock.name)
+    root = path.with_suffix("")
+    old, attempts = _set_aside(root), root.with_name(f"{root.name}{ATTEMPTS}")
+    for directory in (root, old):
+        shutil.rmtree(directory, ignore_errors=True)
+    if attempts.exists() and not root.exists():
+        os.rename(attempts, root)  # tasks that still run do not find it any more
+        shutil.rmtree(root, ignore_errors=True)
+    if not any(directory.exists() for directory in (root, old, attempts)):
         path.unlink(missing_ok=True)
 
 

@@ -4,11 +4,15 @@ On a local disk a directory is filled beside its destination and renamed when it
 is complete. On an object store, which cannot rename, files get names of their
 own run and the header, written last, is the commit: readers take only files that
 it names.
+
+Tasks of Spark do not write there. A task may run twice, even at a time, and one that
+was given up may go on writing when all is over; so each writes to `attempts`, a
+directory beside that never appears, and the driver keeps the files that Spark reports
+done. Whoever reads all that is in a directory finds what was committed, no more.
 """
 
 import json
 import re
-import shutil
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,8 +26,10 @@ from pyarrow import fs
 from brokerwise.model.errors import InputError
 from brokerwise.storage.header import inside, named_files
 from brokerwise.storage.local_runs import (
+    ATTEMPTS,
     clear_abandoned,
     locked_run,
+    remove_run,
     replace_directory,
 )
 from brokerwise.storage.place import Place
@@ -35,9 +41,9 @@ _MARK = re.compile(r"\.run-[0-9a-f]{12}")
 class Output:
     """A directory under construction: `commit` makes it appear, `abort` forgets it.
 
-    `header` is the name of its JSON file; write everything else below `root`. On an
-    object store `root` is the destination itself, so names must be those that `part`
-    and `file` give, or contain `run`.
+    `header` is the name of its JSON file; this process writes everything else below
+    `root`, and tasks below `attempts`. On an object store `root` is the destination
+    itself, so names must be those that `part` and `file` give, or contain `run`.
     """
 
     out: Place
@@ -47,6 +53,7 @@ class Output:
     force: bool = False
     _lock: IO[str] | None = field(default=None, repr=False)
     _committing: bool = field(default=False, repr=False)
+    _has_attempts: bool = field(default=False, repr=False)
 
     @classmethod
     def begin(cls, out: Place, header: str, *, force: bool) -> "Output":
@@ -84,6 +91,24 @@ class Output:
         """The name of a Parquet file, `stem.parquet` where that can be a new one."""
         return f"{stem}-{self.run}.parquet" if self._in_place else f"{stem}.parquet"
 
+    def attempts(self, *tables: str) -> Place:
+        """Where tasks write: a directory beside, with one in it for each table.
+
+        It goes with the commit or the abort. On a local disk a late task then finds no
+        directory; on an object store its file is left there, and read by nobody.
+        """
+        self._has_attempts = True
+        self._attempts.make()
+        for name in tables:
+            (self._attempts / name).make()
+        return self._attempts
+
+    def keep(self, attempt: str, name: str) -> None:
+        """Give a file below `attempts`, of a task that Spark reports done, its name
+        below `root`."""
+        filesystem, source = (self._attempts / attempt).open()
+        filesystem.move(source, (self.root / name).open()[1])
+
     def commit(self, header: Mapping[str, Any]) -> None:
         """Make it appear at `out`, in place of what was there."""
         _refuse_existing(self.out, self.header, self.force)
@@ -98,7 +123,7 @@ class Output:
             return
         (self.root / self.header).write(content)
         replace_directory(source, target)
-        self._unlock()
+        self._end()
 
     def _commit_in_place(self, header: Mapping[str, Any], content: bytes) -> None:
         old = self._named_before()
@@ -110,6 +135,7 @@ class Output:
                 (self.out / name).delete()
         with suppress(OSError):
             self._mark.delete()
+        self._end()
 
     def _named_before(self) -> set[str]:
         header = self.out / self.header
@@ -120,18 +146,21 @@ class Output:
 
     def abort(self) -> None:
         """Remove what was written; what was at `out` before stays."""
-        source = self.root.local
-        if source is not None:
-            shutil.rmtree(source, ignore_errors=True)
-            if source.exists():
-                # A task that still ran put a file there: the next run clears it.
-                self._release()
-                return
-        elif not self._committing:
+        if self._in_place and not self._committing:
             for name in self.root.files():
                 if self.run in name:
                     (self.root / name).delete()
-        self._unlock()
+        self._end()
+
+    def _end(self) -> None:
+        """Remove all that the run has beside `out`."""
+        if self._lock is not None:
+            remove_run(self._lock)
+            self._lock.close()
+            self._lock = None
+        elif self._in_place and self._has_attempts:
+            with suppress(OSError):
+                self._attempts.delete()
 
     @property
     def _mark(self) -> Place:
@@ -142,15 +171,9 @@ class Output:
     def _in_place(self) -> bool:
         return self.root == self.out
 
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            Path(self._lock.name).unlink(missing_ok=True)
-            self._release()
-
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+    @property
+    def _attempts(self) -> Place:
+        return self.out.beside(before=".", after=f".{self.run}{ATTEMPTS}")
 
 
 def _refuse_existing(out: Place, header: str, force: bool) -> None:

@@ -70,10 +70,20 @@ class Place:
         return Place(_without_secrets(self.uri)) if self._remote else self
 
     def __truediv__(self, name: str) -> "Place":
-        if not self._remote:
-            return Place(f"{self.uri.rstrip('/')}/{name}")
-        base, mark, options = self.uri.partition("?")
-        return Place(f"{base.rstrip('/')}/{quote(name)}{mark}{options}")
+        base, mark, options = self._parts
+        name = quote(name) if self._remote else name
+        return Place(f"{base.rstrip('/')}/{name}{mark}{options}")
+
+    def beside(self, *, before: str = "", after: str = "") -> "Place":
+        """Another in the same directory: its name is this one's with more around it.
+
+        What is a whole bucket has nothing beside it; that is inside then.
+        """
+        base, mark, options = self._parts
+        folder, slash, name = base.rstrip("/").rpartition("/")
+        if folder.endswith(":/"):
+            folder, slash, name = base.rstrip("/"), "/", ""
+        return Place(f"{folder}{slash}{before}{name}{after}{mark}{options}")
 
     def exists(self) -> bool:
         filesystem, path = self.open()
@@ -102,11 +112,6 @@ class Place:
         elif kind == fs.FileType.File:
             filesystem.delete_file(path)
 
-    def rename(self, name: str) -> None:
-        """Give a file another name in its directory."""
-        filesystem, path = self.open()
-        filesystem.move(path, f"{path.rsplit('/', 1)[0]}/{name}")
-
     def files(self) -> list[str]:
         """The files in a directory and below it, relative to it, in order."""
         filesystem, path = self.open()
@@ -126,6 +131,11 @@ class Place:
     @property
     def _remote(self) -> bool:
         return _SCHEME.match(self.uri) is not None
+
+    @property
+    def _parts(self) -> tuple[str, str, str]:
+        """What is before the options, the `?`, and the options."""
+        return self.uri.partition("?") if self._remote else (self.uri, "", "")
 
 
 def _understood(uri: str, found: re.Match[str]) -> str:

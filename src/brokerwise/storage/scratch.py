@@ -22,7 +22,6 @@ class Scratch:
     run: str
 
     def write(self, name: str, array: npt.NDArray[Any]) -> None:
-        """`name` must contain `run`: that is how what a killed run left is known."""
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         (self.root / name).write(content.getvalue())
@@ -57,10 +56,9 @@ class Scratch:
 @contextmanager
 def scratch_beside(out: Place) -> Iterator[Scratch]:
     """A scratch directory for the time of the block, whatever ends it."""
-    base, mark, options = out.uri.partition("?")
-    beside = Place(f"{base.rstrip('/')}.scratch{mark}{options}")
+    beside = out.beside(after=".scratch")
     output = Output.begin(beside, "scratch.json", force=True)
     try:
-        yield Scratch(output.root, output.run)
+        yield Scratch(output.attempts(), output.run)
     finally:
         output.abort()

@@ -52,7 +52,7 @@ def read_drives(options: TripOptions) -> dict[str, list[Drive]]:
     zones = None if options.zones is None else _Told(read_zones(options.zones))
     emit = EmitTrips(Buckets(1, 1), options, zones)
     found: list[Trips] = []
-    for splits in split_sources(find_trips(options), 1):
+    for splits in split_sources(find_trips(options)):
         for split in splits:
             for rows in read_rows(split):
                 emitted = emit(rows, Tally())

@@ -73,20 +73,20 @@ def _pieces(
 def write_parts(
     context: SparkContext, parts: Sequence[Part], scratch: Place, output: Output
 ) -> dict[str, PartDigests]:
-    """Write all parts; a task writes under a name of its own attempt, and only
-    those that Spark reports done get the part's name."""
-    root, run = output.root, output.run
+    """Write all parts."""
+    tables = ("interests", "subscribers")
+    attempts, run = output.attempts(*tables), output.run
 
     def task(part: Part) -> tuple[int, str, PartDigests]:
-        name = attempt_name(run, part.number, ".parquet")
-        return part.number, name, write_part(root, name, _blocks(part, scratch))
+        name = attempt_name(run, part.number)
+        return part.number, name, write_part(attempts, name, _blocks(part, scratch))
 
     written = context.parallelize(list(parts), max(1, len(parts))).map(task).collect()
     digests = {}
     for number, attempt, digest in sorted(written, key=lambda w: w[0]):
         name = output.part(number)
-        for table in ("interests", "subscribers"):
-            (root / table / attempt).rename(name)
+        for table in tables:
+            output.keep(f"{table}/{attempt}", f"{table}/{name}")
         digests[name] = digest
     return digests
 

@@ -19,6 +19,8 @@ from brokerwise.pipeline.ingest.rejects import Tally, merged
 from brokerwise.pipeline.ingest.rows import Rows, read_rows
 from brokerwise.pipeline.ingest.splits import Split
 
+MOST_OF_REJECTS = 16
+
 Emitted = tuple[int, Any]
 ReadBucket = Callable[[int, Iterator[Any]], Iterator[Any]]
 
@@ -29,6 +31,11 @@ class Buckets:
 
     data: int
     rejects: int
+
+    @classmethod
+    def of(cls, data: int, sources: int) -> "Buckets":
+        """For so much data, and for what is rejected of so many files."""
+        return cls(max(1, data), min(sources, MOST_OF_REJECTS))
 
     @property
     def tally(self) -> int:

@@ -62,6 +62,7 @@ from brokerwise.storage.workload import (
 )
 
 BYTES_PER_RANGE = 24 << 20
+_MOST_OF_TOPICS = 64  # buckets: the driver takes them all in anyway
 _PACKED = 4  # gzip and Parquet hold about so many times their size
 
 
@@ -109,15 +110,11 @@ class _Run:
     progress: Progress
     sources: list[Source]
 
-    @property
-    def parallelism(self) -> int:
-        return self.spark.sparkContext.defaultParallelism
-
     def of(self, *wanted: str) -> list[Source]:
         return [s for s in self.sources if s.kind.name in wanted]
 
     def buckets(self, data: int) -> Buckets:
-        return Buckets(max(1, data), min(len(self.sources), self.parallelism * 2))
+        return Buckets.of(data, len(self.sources))
 
 
 def ingest(
@@ -179,9 +176,8 @@ def _sources(options: IngestOptions) -> list[Source]:
 
 def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
     context = run.spark.sparkContext
-    scratch = run.output.root / f"scratch-{run.output.run}"
+    scratch = run.output.attempts("sorted") / "sorted"
     prepare(run.output)
-    scratch.make()
     with run.progress.stage("topics"):
         rated, topics = _topics(run)
         period = _period(run.options, rated.tally)
@@ -232,10 +228,10 @@ def _topics(run: _Run) -> tuple[_Read, Topics]:
     if options.rate_if_missing is not None:
         files = files + run.of("pairs")  # topics without a rate are only named there
     size = sum(s.size for s in files)
-    buckets = run.buckets(min(2 * run.parallelism, size // BYTES_PER_RANGE + 1))
+    buckets = run.buckets(min(_MOST_OF_TOPICS, size // BYTES_PER_RANGE + 1))
     exchange = exchange_rows(
         run.spark.sparkContext,
-        split_sources(files, run.parallelism),
+        split_sources(files),
         buckets,
         EmitTopics(buckets, options.by_bytes),
         uncounted=frozenset({"pairs"}),
@@ -271,8 +267,8 @@ def _count_late(run: _Run, read: _Read, late: Sequence[Rejects]) -> None:
 
 def _pairs(run: _Run, dictionary: "Broadcast[Dictionary]") -> _Read:
     context = run.spark.sparkContext
-    groups = split_sources(run.of("pairs", "subscribers"), run.parallelism)
-    sampled = split_sources(run.of("pairs"), run.parallelism)
+    groups = split_sources(run.of("pairs", "subscribers"))
+    sampled = split_sources(run.of("pairs"))
     bounds = sample_bounds(context, sampled, _ranges(run))
     buckets = run.buckets(len(bounds) + 1)
     wanted = _read(
@@ -297,8 +293,7 @@ def _ranges(run: _Run) -> int:
         s.size * (_PACKED if s.gzipped or s.format == "parquet" else 1)
         for s in run.of("pairs", "subscribers")
     )
-    needed = -(-size // BYTES_PER_RANGE)
-    return needed if needed < 2 else max(needed, run.parallelism)
+    return -(-size // BYTES_PER_RANGE)
 
 
 def _write_rejected(run: _Run, *reads: _Read) -> list[str]:

@@ -124,7 +124,8 @@ def write_rejected(
     first_part: int,
 ) -> list[str]:
     """Write rejected rows, with line and text, to `rejected/`; returns the files."""
-    root, run, buckets = output.root, output.run, exchange.buckets
+    attempts, run = output.attempts("rejected") / "rejected", output.run
+    buckets = exchange.buckets
     extra: dict[int, list[Rejects]] = {}
     for rejects in late:
         extra.setdefault(buckets.of_rejects(rejects.source), []).append(rejects)
@@ -134,14 +135,14 @@ def write_rejected(
         for rejects in [*items, *extra.get(bucket, [])]:
             found.setdefault(rejects.source, []).append(rejects)
         if found:
-            name = attempt_name(run, bucket, ".parquet")
-            _write(root / "rejected" / name, found, sources)
+            name = attempt_name(run, bucket)
+            _write(attempts / name, found, sources)
             yield name
 
     names = []
     for number, attempt in enumerate(sorted(exchange.read_rejects(task)), first_part):
         names.append(output.part(number))
-        (root / "rejected" / attempt).rename(names[-1])
+        output.keep(f"rejected/{attempt}", f"rejected/{names[-1]}")
     return names
 
 

@@ -12,8 +12,10 @@ from brokerwise.pipeline.ingest.sources import Source
 from brokerwise.storage.place import Place
 
 CHUNK_BYTES = 8 << 20
-SMALLEST_SPLIT = 8 << 20
+# A matter of the data alone: a cluster that grows with the work begins with few cores.
+SMALLEST_SPLIT = 16 << 20
 LARGEST_SPLIT = 64 << 20
+MANY_SPLITS = 1000  # beyond, they become larger
 OPENING_BYTES = 256 << 10  # what could be read in the time it takes to open a file
 SHOWN_BYTES = 1000  # of a line that is too long
 
@@ -29,10 +31,10 @@ class Split:
     size: int
 
 
-def split_sources(sources: Sequence[Source], parallelism: int) -> list[list[Split]]:
+def split_sources(sources: Sequence[Source]) -> list[list[Split]]:
     """The splits of all files, grouped so that tasks have about the same to do."""
     total = sum(s.size + OPENING_BYTES for s in sources)
-    size = min(LARGEST_SPLIT, max(SMALLEST_SPLIT, total // (3 * parallelism)))
+    size = min(LARGEST_SPLIT, max(SMALLEST_SPLIT, total // MANY_SPLITS))
     groups: list[list[Split]] = []
     room = 0
     for source in sources:

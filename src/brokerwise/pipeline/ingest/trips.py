@@ -49,7 +49,7 @@ from brokerwise.storage.topics import TopicColumns
 from brokerwise.storage.workload import HEADER, WorkloadHeader, finish_header, prepare
 
 TRIPS_PER_RANGE = 200_000
-_BYTES_PER_BUCKET = 8 << 20
+BYTES_PER_BUCKET = 4 << 20
 _PACKED = 4  # gzip and Parquet hold about so many times their size
 
 
@@ -96,7 +96,7 @@ class _Run:
             s.size * (_PACKED if s.gzipped or s.format == "parquet" else 1)
             for s in self.sources
         )
-        return max(self.context.defaultParallelism, size // _BYTES_PER_BUCKET)
+        return size // BYTES_PER_BUCKET + 1
 
 
 def ingest_trips(
@@ -123,9 +123,9 @@ def ingest_trips(
             told = None
             if zones is not None:
                 told = stack.enter_context(shared(run.context, zones))
-            buckets = Buckets(run.tasks, min(len(sources), run.tasks))
+            buckets = Buckets.of(run.tasks, len(sources))
             emit = EmitTrips(buckets, options, told)
-            groups = split_sources(sources, run.context.defaultParallelism)
+            groups = split_sources(sources)
             found = _ingest(run, exchange_rows(run.context, groups, buckets, emit))
         output.commit(found.header.as_json())
     except BaseException:
@@ -205,8 +205,7 @@ def _write(
     seen: Survey,
 ) -> WorkloadHeader:
     """Interests, sorted and written by tasks; topics; and the header."""
-    scratch = run.output.root / f"scratch-{run.output.run}"
-    scratch.make()
+    scratch = run.output.attempts("sorted") / "sorted"
     ranges = min(run.tasks, seen.trips // TRIPS_PER_RANGE + 1)
     bounds = cut_names(sample_names(exchange) if ranges > 1 else [], ranges)
     with shared(run.context, topics) as known, shared(run.context, topics.rates) as r:

@@ -118,7 +118,7 @@ def read_zones(path: str) -> Zones:
     columns = {role: _KNOWN_AS[role] for role in _ZONE_FILE.roles}
     sources = find_sources(_ZONE_FILE, [path], Reading(columns, True, None), 0)
     parts: dict[str, list[tuple[float, float]]] = {}
-    for splits in split_sources(sources, 1):
+    for splits in split_sources(sources):
         for split in splits:
             for rows in read_rows(split):
                 refuse_bad(split.source, rows.rejects)

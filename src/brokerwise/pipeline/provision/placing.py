@@ -48,14 +48,14 @@ def write_placement(
         scan.share(homes),
         files,
         _pairs_before(scan, files, row, homes),
-        output.root,
+        output.attempts("placement"),
         output.run,
     )
     parts = {}
     for written in scan.in_groups(task):
         for number, attempt, digests in written:
             name = output.part(number)
-            (output.root / "placement" / attempt).rename(name)
+            output.keep(f"placement/{attempt}", f"placement/{name}")
             parts[name] = digests
     return parts
 
@@ -86,7 +86,7 @@ def _place(
     homes: "Broadcast[Homes]",
     counted: Sequence[Counted],
     before: dict[int, Int64s],
-    root: Place,
+    attempts: Place,
     run: str,
     group: Group,
 ) -> list[tuple[int, str, list[bytes]]]:
@@ -97,9 +97,9 @@ def _place(
         source, scratch, topics.value, rule.value, group, counted[group.number]
     )
     for number, blocks in parts:
-        name = attempt_name(run, number, ".parquet")
+        name = attempt_name(run, number)
         placed = _placed(homes.value, cursor, blocks)
-        written.append((number, name, write_placement_part(root, name, placed)))
+        written.append((number, name, write_placement_part(attempts, name, placed)))
     return written
 
 

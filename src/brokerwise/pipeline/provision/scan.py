@@ -33,7 +33,7 @@ from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.profile import read_rates
 from brokerwise.pipeline.provision.blocks import Source, Wanting, has_thresholds
 from brokerwise.pipeline.sharing import shared
-from brokerwise.pipeline.tasks import in_tasks
+from brokerwise.pipeline.tasks import in_tasks, shares
 from brokerwise.storage.place import Place
 from brokerwise.storage.scratch import Scratch
 from brokerwise.storage.subscribers import open_parquet, read_part
@@ -41,9 +41,8 @@ from brokerwise.storage.workload import WorkloadHeader, read_topics
 
 T = TypeVar("T")
 
-# Groups of parts to a core: enough to even out, few enough that what is kept by topic
-# of each stays small.
-GROUPS_PER_CORE = 2
+# Groups of parts to a share of the pairs: some are done sooner than others.
+GROUPS_A_SHARE = 2
 # Files of counts that one process adds up; more are first added by tasks.
 FAN_IN = 16
 
@@ -81,7 +80,8 @@ class SparkScan:
         parts = header.files["interests"]
         self.context = spark.sparkContext
         self.scratch = scratch
-        self.groups = _grouped(parts, GROUPS_PER_CORE * self.context.defaultParallelism)
+        many = shares(self.context, header.pairs, header.topics)
+        self.groups = _grouped(parts, GROUPS_A_SHARE * many)
         self.source = Source(
             place.absolute(), threshold, has_thresholds(place, parts), header.topics
         )

@@ -23,7 +23,7 @@ from brokerwise.pipeline.ingest.splits import split_sources
 from brokerwise.pipeline.ingest.topics import Dictionary
 from brokerwise.pipeline.summarize.options import Space, SummarizeOptions
 
-BYTES_PER_BUCKET = 24 << 20
+BYTES_PER_BUCKET = 8 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +69,10 @@ def exchange_messages(
     """Messages of one publisher end up in one bucket; buckets are in the order of
     users. Nothing is read before the exchange is."""
     size = sum(source.size for source in sources)
-    parallelism = context.defaultParallelism
-    wanted = max(2 * parallelism, size // BYTES_PER_BUCKET)
-    buckets = Buckets(max(1, min(wanted, users)), min(len(sources), 2 * parallelism))
+    wanted = min(size // BYTES_PER_BUCKET + 1, users)
+    buckets = Buckets.of(wanted, len(sources))
     emit = EmitMessages(buckets, dictionary, users, attributes, space, by_bytes)
-    return exchange_rows(context, split_sources(sources, parallelism), buckets, emit)
+    return exchange_rows(context, split_sources(sources), buckets, emit)
 
 
 class EmitMessages:

@@ -63,7 +63,7 @@ def read_subscriptions(
     sources = find_sources(kind, [path], _reading(format), 0)
     dictionary = Dictionary.of(users.names)
     parts = []
-    for splits in split_sources(sources, 1):
+    for splits in split_sources(sources):
         for split in splits:
             for rows in read_rows(split):
                 refuse_bad(split.source, rows.rejects)

@@ -71,17 +71,18 @@ def write_traffic(
     A pair of users is a row of `from`, `to` (numbers of users) and `rate`; rows
     ascend. O(sum over sub-channels of publishers * followers).
     """
-    root, run = output.root.absolute() / "traffic", output.run
-    root.make()
+    (output.root / "traffic").make()
+    attempts = output.attempts("traffic") / "traffic"
     frame = traffic(
         read(spark, network, [header.tables["rates"]], RATES),
         read(spark, network, [header.tables["interests"]], INTERESTS),
     )
     parts = frame.repartitionByRange("from").sortWithinPartitions("from", "to")
-    written = sorted(parts.mapInArrow(partial(_write_part, root, run), FILES).collect())
+    write = partial(_write_part, attempts, output.run)
+    written = sorted(parts.mapInArrow(write, FILES).collect())
     names = [output.part(number) for number in range(len(written))]
     for row, name in zip(written, names, strict=True):
-        (root / row["attempt"]).rename(name)
+        output.keep(f"traffic/{row['attempt']}", f"traffic/{name}")
     return {
         "format": FORMAT,
         "network": {"digest": header.digest},
@@ -91,13 +92,13 @@ def write_traffic(
 
 
 def _write_part(
-    root: Place, run: str, batches: Iterator[pa.RecordBatch]
+    attempts: Place, run: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Write a partition's rows to a file of this attempt, and tell of it: FILES."""
     context = TaskContext.get()
     partition = 0 if context is None else context.partitionId()
-    attempt = attempt_name(run, partition, ".parquet")
-    pairs = _write(root / attempt, batches)
+    attempt = attempt_name(run, partition)
+    pairs = _write(attempts / attempt, batches)
     if pairs:
         yield pa.record_batch(
             [
