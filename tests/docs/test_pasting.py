@@ -62,7 +62,6 @@ def test_pages_can_be_pasted_into_a_shell_one_after_the_other(
 ) -> None:
     """The second page finds what the first has left, as it does after `make demo`."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    (tmp_path / "out").mkdir()
     beside = Path(sys.executable).parent
     text = _BEGIN + "".join(script(page, tmp_path) for page in pages)
     end = "if [ -e out/fleet/fleet.json ]; then echo LEFT; brokerwise down; fi\n"

@@ -107,9 +107,9 @@ async def client_of(
 async def _watch(state: Path, fleet: "FleetFile") -> None:
     """Raises FleetEndedError when the fleet was taken down. One that crashed is
     waited for: its processes are started again."""
-    from brokerwise.runtime.fleet.files import has_ended
+    from brokerwise.runtime.fleet.files import was_taken_down
 
-    while not has_ended(state, fleet):
+    while not was_taken_down(state, fleet):
         await asyncio.sleep(LOOK_SECONDS)
     raise FleetEndedError(state)
 

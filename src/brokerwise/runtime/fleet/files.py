@@ -91,11 +91,11 @@ def read_fleet(state: Path) -> FleetFile:
     return fleet
 
 
-def has_ended(state: Path, fleet: FleetFile) -> bool:
+def was_taken_down(state: Path, fleet: FleetFile) -> bool:
     """True if a fleet was taken down, or another has taken its place.
 
-    One that was killed has not ended: it may be started again, and is the same one if
-    it has its address and its secret.
+    One that was killed was not: it may be started again, and is the same one if it
+    has its address and its secret.
     """
     if fleet.running:
         return False
