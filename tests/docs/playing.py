@@ -19,7 +19,7 @@ from brokerwise.cli.main import run
 
 _ANYTHING = "..."
 _HOME = "/home/me/brokerwise"
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 240  # the first dry run compiles, on a machine that may be busy
 _CONNECTED = "connected to"
 _NO = ("infeasible: ", "no: ", "unknown: ")  # answers with exit code 1
 # What another run, or another machine, has otherwise.
