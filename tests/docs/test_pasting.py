@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import ROOT, Block, blocks
 
 PAGES = ("README.md", "docs/tour.md")
-SECONDS = 900  # for both pages, on a machine that has other things to do
+SECONDS = 1800  # for both pages, on a machine that has other things to do
 _PROMPT = "$ "
 # What is done by whoever runs the tests.
 _SETUP = ("make ", "source .venv/")
