@@ -1,13 +1,16 @@
 """`brokerwise subscribe` and `brokerwise publish`, on a real fleet."""
 
+import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.processes import BROKERWISE, Process
+from tests.processes import BROKERWISE, Process, wait_until
 from tests.runtime.live import live_fleet
 
 from brokerwise.cli.fleet_user import gap_text, notice_text
@@ -15,15 +18,20 @@ from brokerwise.cli.main import run
 from brokerwise.cli.publish import read_data
 from brokerwise.cli.subscribe import parse_ranges
 from brokerwise.model.errors import InputError
+from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import (
     Connected,
     Disconnected,
+    Event,
     GapTold,
     Moved,
     Notice,
+    Received,
     Refused,
     Retrying,
 )
+from brokerwise.runtime.fleet.files import fleet_path, read_fleet
+from brokerwise.runtime.fleet.processes import started
 from brokerwise.runtime.seeding.plain import seed_of_count
 
 SECONDS = 60.0
@@ -101,7 +109,132 @@ def test_ctrl_c_ends_a_subscription_cleanly(state: str) -> None:
         assert subscriber.lines[-1] == "interrupted; the session has ended"
 
 
-@pytest.mark.parametrize("command", ["subscribe", "publish"])
+@contextmanager
+def fleet_of_its_own(place: Path) -> Iterator[Path]:
+    """A fleet with one broker that a test may end as it likes."""
+    assert run(["up", "--brokers", "1", "--detach", "--state", str(place)]) == 0
+    try:
+        yield place
+    finally:
+        assert run(["down", "--state", str(place)]) == 0
+
+
+def test_subscribers_and_publishers_end_when_their_fleet_is_taken_down(
+    tmp_path: Path,
+) -> None:
+    ends = tmp_path / "ends"
+    os.mkfifo(ends)
+    with fleet_of_its_own(tmp_path / "fleet") as state:
+        at = ["--state", str(state)]
+        publishing = " ".join([*BROKERWISE, "publish", "news", "-", *at])
+        with (
+            Process([*BROKERWISE, "subscribe", "news", *at]) as content,
+            Process([*BROKERWISE, "subscribe", "news", "--count", "9", *at]) as waiting,
+            Process(["bash", "-c", f"exec {publishing} < {ends}"]) as publisher,
+            ends.open("w", buffering=1) as lines,
+        ):
+            for subscriber in (content, waiting):
+                subscriber.line_with("connected to b0: 1 topic", SECONDS)
+            lines.write("first\n")
+            for subscriber in (content, waiting):
+                subscriber.line_with("  first", SECONDS)
+            assert run(["down", *at]) == 0
+            lines.write("second\n")
+            assert content.wait(20) == 0
+            assert content.lines[-1] == f"the fleet of {state} has ended"
+            assert waiting.wait(20) == 3
+            assert f"error: the fleet of {state} has ended" in waiting.lines[-2]
+            assert waiting.lines[-1] == "8 of 9 messages had not come."
+            assert publisher.wait(20) == 3
+            assert f"error: the fleet of {state} has ended" in publisher.lines[-1]
+
+
+def test_a_subscriber_outlives_a_crash_of_coordinator_and_broker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with fleet_of_its_own(tmp_path / "fleet") as state:
+        at = ["--state", str(state)]
+        with Process([*BROKERWISE, "subscribe", "news", *at]) as subscriber:
+            subscriber.line_with("connected to b0: 1 topic", SECONDS)
+            for pid in children(read_fleet(state).pid):
+                os.kill(pid, signal.SIGKILL)
+            subscriber.line_with("lost b0", SECONDS)
+            wait_until(
+                lambda: sum("connected to" in each for each in subscriber.lines) == 2,
+                SECONDS,
+            )
+            assert run(["publish", "news", "again", *at, "--as", "ann"]) == 0
+            subscriber.line_with("news  ann  again", SECONDS)
+
+
+def test_a_subscriber_waits_for_a_fleet_that_was_killed_until_it_is_put_away(
+    tmp_path: Path,
+) -> None:
+    with fleet_of_its_own(tmp_path / "fleet") as state:
+        at = ["--state", str(state)]
+        with Process([*BROKERWISE, "subscribe", "news", *at]) as subscriber:
+            subscriber.line_with("connected to b0: 1 topic", SECONDS)
+            keeper = read_fleet(state).pid
+            os.kill(keeper, signal.SIGKILL)
+            wait_until(lambda: started(keeper) is None, 10)
+            subscriber.line_with("trying again", SECONDS)
+            assert fleet_path(state).exists() and subscriber.alive()
+            assert run(["down", *at]) == 0
+            assert subscriber.wait(20) == 0
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(word) for file in found for word in file.read_text().split()]
+
+
+def test_a_token_lets_a_client_in(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["token", "ann", "--state", state]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("user.") and said.err == ""
+    assert run(["token", "ann", "--json", "--state", state]) == 0
+    found = json.loads(capsys.readouterr().out)
+    fleet = read_fleet(Path(state))
+    assert found == {
+        "coordinator_url": fleet.coordinator,
+        "user": "ann",
+        "token": said.out.strip(),
+        "authority": None,
+    }
+
+    async def hears_itself() -> Event:
+        async with Client(**found) as client:
+            await client.subscribe(["tokens"])
+            await client.publish("tokens", "hello")
+            return await anext(client.events())
+
+    event = asyncio.run(hears_itself())
+    assert isinstance(event, Received) and event.data == "hello"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["bad\nname"], "no name may have"),
+        (["ann", "--at", "north"], "--at"),
+        ([], "USER"),
+    ],
+)
+def test_what_is_no_user_gets_no_token(
+    arguments: list[str],
+    reason: str,
+    state: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["token", *arguments, "--state", state]) == 2
+    said = capsys.readouterr()
+    assert reason in said.err and said.out == ""
+
+
+@pytest.mark.parametrize("command", ["subscribe", "publish", "token"])
 def test_without_a_fleet_it_says_how_to_start_one(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +261,28 @@ def test_what_cannot_be_subscribed_to_is_bad_input(
 ) -> None:
     assert run(["subscribe", *arguments, "--state", state]) == 2
     assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["subscribe", "publish"])
+def test_a_pattern_is_refused_and_nothing_waits(command: str, state: str) -> None:
+    words = [command, "gps/*", "--state", state]
+    with Process([*BROKERWISE, *words]) as refused:
+        assert refused.wait(20) == 2
+    assert refused.lines == [
+        "error: 'gps/*' looks like a pattern; topics are taken by name, one by one",
+        "If a topic is really called that: --literal",
+    ]
+
+
+def test_a_topic_that_is_called_like_a_pattern_is_served_if_one_says_so(
+    state: str,
+) -> None:
+    words = ["gps/*", "--literal", "--state", state]
+    with Process([*BROKERWISE, "subscribe", *words, "--count", "1"]) as subscriber:
+        subscriber.line_with("connected to b0: 1 topic", SECONDS)
+        assert run(["publish", "gps/*", "here", *words[1:], "--as", "ann"]) == 0
+        assert subscriber.wait(SECONDS) == 0
+    assert subscriber.lines[-1] == "gps/*  ann  here"
 
 
 def test_ranges_are_read_as_a_box() -> None:

@@ -19,7 +19,7 @@ from brokerwise.cli.main import run
 
 _ANYTHING = "..."
 _HOME = "/home/me/brokerwise"
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 240  # the first dry run compiles, on a machine that may be busy
 _CONNECTED = "connected to"
 _NO = ("infeasible: ", "no: ", "unknown: ")  # answers with exit code 1
 # What another run, or another machine, has otherwise.
@@ -46,6 +46,7 @@ class Player:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stack = ExitStack()
+        self._begun: list[Process] = []
         self._digests: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -76,6 +77,11 @@ class Player:
         if text.endswith("&"):
             self._begin(text.removesuffix("&"))
             return []
+        if text == "wait":
+            assert [user.wait(_PATIENCE_SECONDS) for user in self._begun] == [
+                0 for _ in self._begun
+            ]
+            return []
         if not command.is_simple:
             return self._by_shell(text)
         _, *rest = words(text)
@@ -102,6 +108,7 @@ class Player:
         """Run a user of the fleet until the end."""
         process = Process(["bash", "-c", f"exec {text}"], self._environment())
         self._stack.enter_context(process).line_with(_CONNECTED, _PATIENCE_SECONDS)
+        self._begun.append(process)
 
     def _by_shell(self, text: str) -> list[str]:
         done = subprocess.run(

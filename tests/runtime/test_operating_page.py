@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 FLEET = (
     *("up", "status", "moves", "subscribe", "publish", "replay"),
-    *("drain", "restart", "join"),
+    *("token", "drain", "restart", "join"),
 )
 
 

@@ -1,7 +1,8 @@
 """Being a user of a live fleet on the command line: a client, and what it says."""
 
+import asyncio
 import getpass
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,25 @@ if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
 
 User = Annotated[str | None, typer.Option("--as", help="The user to be.")]
+At = Annotated[
+    str | None,
+    typer.Option(help="Where the user is, X,Y: for a fleet placed by distance."),
+]
+Literal = Annotated[
+    bool,
+    typer.Option(
+        "--literal", help="Take a topic such as gps/* for its name, not a pattern."
+    ),
+]
+LOOK_SECONDS = 0.5  # between two looks at whether the fleet is still there
+
+
+class FleetEndedError(BrokerwiseError):
+    """The fleet was taken down: nobody is there to connect to any more."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        super().__init__(f"the fleet of {state} has ended")
 
 
 def login_name() -> str:
@@ -34,18 +54,35 @@ def fleet_of(state: Path) -> "FleetFile":
     return read_fleet(state)
 
 
+def check_topics(names: Sequence[str], literal: bool) -> None:
+    """Raises PatternError for what looks like a pattern, unless that is meant."""
+    from brokerwise.runtime.patterns import PatternError, refuse_patterns
+
+    try:
+        refuse_patterns(() if literal else names)
+    except PatternError as error:
+        error.hint = "If a topic is really called that: --literal"
+        raise
+
+
 @asynccontextmanager
 async def client_of(
-    fleet: "FleetFile",
+    state: Path,
     user: str,
     source: str | None = None,
     place: "Point | None" = None,
 ) -> "AsyncIterator[Client]":
-    """A client that is registered with the fleet, and says on stderr how it fares."""
+    """A client that is registered with the fleet, and says on stderr how it fares.
+
+    Raises FleetEndedError in the middle of what is done with it when the fleet is
+    taken down. Topics are taken as they are: `check_topics` comes first.
+    """
     from brokerwise.runtime.client.client import Client
     from brokerwise.runtime.client.coordinator import Coordinator
     from brokerwise.runtime.tls import client_tls
+    from brokerwise.runtime.waiting import together
 
+    fleet = fleet_of(state)
     tls = client_tls(fleet.coordinator, fleet.authority)
     operator = Coordinator(fleet.coordinator, fleet.operator_token, tls)
     token = await operator.register_user(user, place)
@@ -56,11 +93,25 @@ async def client_of(
         source,
         fleet.authority,
         on_notice=_teller(),
+        literal=True,
     ) as client:
         try:
-            yield client
+            async with together() as group:
+                watching = group.create_task(_watch(state, fleet))
+                yield client
+                watching.cancel()
         except BrokerwiseError as error:
             raise _with_hint(error) from error.__cause__
+
+
+async def _watch(state: Path, fleet: "FleetFile") -> None:
+    """Raises FleetEndedError when the fleet was taken down. One that crashed is
+    waited for: its processes are started again."""
+    from brokerwise.runtime.fleet.files import was_taken_down
+
+    while not was_taken_down(state, fleet):
+        await asyncio.sleep(LOOK_SECONDS)
+    raise FleetEndedError(state)
 
 
 def _teller() -> "Callable[[Notice], None]":

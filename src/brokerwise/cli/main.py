@@ -39,6 +39,7 @@ from brokerwise.cli.simulate import simulate
 from brokerwise.cli.status import status
 from brokerwise.cli.subscribe import subscribe
 from brokerwise.cli.summarize import summarize
+from brokerwise.cli.token import token
 from brokerwise.cli.up import up
 from brokerwise.cli.view import view
 from brokerwise.model.errors import BrokerwiseError, InputError
@@ -104,6 +105,7 @@ app.command(short_help="End a fleet.")(down)
 app.command(short_help="Send a plan's period through the fleet, and compare.")(replay)
 app.command(short_help="Print the messages of topics or of a channel.")(subscribe)
 app.command(short_help="Send messages to the subscribers of a topic.")(publish)
+app.command(short_help="Print the token with which a user connects.")(token)
 app.add_typer(dataset)
 app.add_typer(channel, short_help="Questions that are asked again and again, for all.")
 app.command(short_help="Feed records to a dataset, one JSON object a line.")(feed)

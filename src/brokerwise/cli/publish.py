@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,9 +10,10 @@ import typer
 from brokerwise.cli.console import print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State
 from brokerwise.cli.fleet_user import (
+    Literal,
     User,
+    check_topics,
     client_of,
-    fleet_of,
     login_name,
 )
 from brokerwise.cli.printable import printable
@@ -20,7 +22,6 @@ from brokerwise.model.errors import BrokerwiseError
 
 if TYPE_CHECKING:
     from brokerwise.runtime.client.client import Client
-    from brokerwise.runtime.fleet.files import FleetFile
 
 STDIN = "-"
 
@@ -38,6 +39,7 @@ def publish(
             "one user at once, each needs its own."
         ),
     ] = None,
+    literal: Literal = False,
     state: State = DEFAULT_STATE,
 ) -> None:
     """Send a message to all subscribers of a topic, or one for each line of stdin.
@@ -50,15 +52,15 @@ def publish(
       brokerwise publish news '{"a": 1}'
       tail -f app.log | brokerwise publish logs - --as app
     """
-    fleet = fleet_of(state)
-    run_until_told(_publish(fleet, user or login_name(), source, topic, data))
+    check_topics([topic], literal)
+    run_until_told(_publish(state, user or login_name(), source, topic, data))
 
 
 async def _publish(
-    fleet: "FleetFile", user: str, source: str | None, topic: str, data: str
+    state: Path, user: str, source: str | None, topic: str, data: str
 ) -> None:
     """Cancelling it loses what was not sent yet."""
-    async with client_of(fleet, user, source) as client:
+    async with client_of(state, user, source) as client:
         sent = 0
         async for text in _texts(data):
             await client.publish(topic, read_data(text))

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,6 +10,9 @@ import typer
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
 from brokerwise.cli.fleet_user import (
+    At,
+    FleetEndedError,
+    Literal,
     User,
     client_of,
     fleet_of,
@@ -24,7 +28,6 @@ from brokerwise.model.errors import InputError
 if TYPE_CHECKING:
     from brokerwise.runtime.client.client import Client
     from brokerwise.runtime.client.events import Event
-    from brokerwise.runtime.fleet.files import FleetFile
 
 
 def subscribe(
@@ -45,16 +48,14 @@ def subscribe(
             help="Of a channel: what comes from now on, not what was missed.",
         ),
     ] = False,
-    at: Annotated[
-        str | None,
-        typer.Option(help="Where the user is, X,Y: for a fleet placed by distance."),
-    ] = None,
+    at: At = None,
     count: Annotated[
         int | None, typer.Option(min=1, help="End after so many messages.")
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a line.")
     ] = False,
+    literal: Literal = False,
     state: State = DEFAULT_STATE,
 ) -> None:
     """Print the messages of topics, or the results of a channel, as they come.
@@ -62,6 +63,9 @@ def subscribe(
     Follows its session wherever the fleet moves it. What happens to it, and messages
     that were missed, is said on stderr. Without --as it is a user of its own. A user
     who comes back gets the results of a channel that it has not seen.
+
+    Ends when the fleet is taken down: with 0, or with 3 if --count messages have not
+    come. A fleet that crashes is waited for.
 
     \b
     Examples:
@@ -80,11 +84,11 @@ def subscribe(
     name = user or f"{login_name()}-{os.getpid()}"
     wanted = Wanted()
     if words:
-        wanted = run_until_told(wanted_of(fleet, words))
+        wanted = run_until_told(wanted_of(fleet, words, literal))
     if latest and not wanted.channels:
         raise InputError("--latest is for a channel: topics begin with now anyway")
     asked = _Asked(wanted, box, latest, place)
-    run_until_told(_follow(fleet, name, asked, count, json))
+    run_until_told(_follow(state, name, asked, count, json))
 
 
 def parse_ranges(texts: list[str]) -> dict[str, tuple[float, float]]:
@@ -126,19 +130,23 @@ class _Asked:
 
 
 async def _follow(
-    fleet: "FleetFile", user: str, asked: _Asked, count: int | None, json: bool
+    state: Path, user: str, asked: _Asked, count: int | None, json: bool
 ) -> None:
-    """Print events until `count` messages have come. Cancelling it loses those that
-    have come and were not printed."""
-    left = count
-    async with client_of(fleet, user, place=asked.place) as client:
-        await asked.subscribe(client)
-        async for event in client.events():
-            is_message = _show(event, json)
-            if left is not None and is_message:
-                left -= 1
-                if not left:
+    """Print events until `count` messages have come, or the fleet has ended.
+    Cancelling it loses those that have come and were not printed."""
+    shown = 0
+    try:
+        async with client_of(state, user, place=asked.place) as client:
+            await asked.subscribe(client)
+            async for event in client.events():
+                shown += _show(event, json)
+                if shown == count:
                     return
+    except FleetEndedError as error:
+        if count is not None:
+            error.hint = f"{count - shown:,} of {count:,} messages had not come."
+            raise
+        progress(error.message)
 
 
 def _show(event: "Event", json: bool) -> bool:

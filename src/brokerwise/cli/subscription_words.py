@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from brokerwise.cli.fleet_options import progress
+from brokerwise.cli.fleet_user import check_topics
 from brokerwise.model.errors import BrokerwiseError, InputError
 
 if TYPE_CHECKING:
@@ -50,11 +51,15 @@ def parse_words(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     return (first,), parameters
 
 
-async def wanted_of(fleet: "FleetFile", words: Sequence[str]) -> Wanted:
+async def wanted_of(
+    fleet: "FleetFile", words: Sequence[str], literal: bool = False
+) -> Wanted:
     """Decides what the words mean in a fleet: a name is a channel's if there is a
     channel of that name, else a topic's. Raises InputError for a channel that there
-    is none of, and for parameters that are not its."""
+    is none of, for parameters that are not its, and, unless `literal`, for names that
+    look like patterns."""
     names, parameters = parse_words(words)
+    check_topics(names, literal)
     if parameters:
         return Wanted(channels=(await _with_parameters(fleet, names[0], parameters),))
     known = await _known(fleet, names)

@@ -1,11 +1,38 @@
-"""Topics by name, or several at once: `gps/*` is all that begin with `gps/`."""
+"""Topics by name, or several at once: `gps/*` is all that begin with `gps/`.
 
-from collections.abc import Mapping
+Patterns are for operators, who give topics steps and datasets. Clients subscribe and
+publish by name only, and a name may hold any of these characters.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
+
+from brokerwise.model.errors import InputError
 
 T = TypeVar("T")
 
 ANY = "*"
+_MEANT_AS_PATTERN = re.compile(r"\*|(?:^|[/.])[#+>](?:$|[/.])")
+
+
+class PatternError(InputError):
+    """A client named a topic that looks like a pattern, and would hear nothing."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name!r} looks like a pattern; topics are taken by name, one by one",
+            hint="If a topic is really called that: Client(..., literal=True)",
+        )
+
+
+def refuse_patterns(names: Iterable[str]) -> None:
+    """Raises PatternError for a name with a `*`, or with `#`, `+` or `>` as a whole
+    level between `/` or `.`: what MQTT, NATS, AMQP and shells take for many."""
+    for name in names:
+        if _MEANT_AS_PATTERN.search(name):
+            raise PatternError(name)
 
 
 def found_for(topic: str, given: Mapping[str, T]) -> T | None:

@@ -49,6 +49,7 @@ from brokerwise.runtime.frames import (
     Unsubscribe,
 )
 from brokerwise.runtime.frames import Moved as MovedFrame
+from brokerwise.runtime.patterns import PatternError
 from brokerwise.runtime.space import WrongRangeError
 from brokerwise.runtime.wire.errors import RefusedError
 
@@ -90,6 +91,24 @@ def test_a_topic_that_there_is_none_of_is_refused_and_the_others_are_served() ->
             assert seqs(list(await take(client, 1))) == [1]
             broker.unknown = set()
             await client.subscribe(["nonsense"])
+
+    run(with_fleet(story))
+
+
+def test_a_pattern_is_refused_unless_it_is_meant_as_a_name() -> None:
+    async def story(fleet: FakeFleet) -> None:
+        async with fleet.client() as client:
+            for call in (
+                client.subscribe(["news", "gps/*"]),
+                client.publish("gps/+/x", 1),
+                client.prepare(["#"]),
+            ):
+                with pytest.raises(PatternError, match="looks like a pattern"):
+                    await call
+        assert fleet.brokers[0].all_heard(Subscribe) == []
+        async with fleet.client(literal=True) as client:
+            await client.subscribe(["gps/*"])
+        assert fleet.brokers[0].all_heard(Subscribe)[0].topics == ("gps/*",)
 
     run(with_fleet(story))
 

@@ -15,6 +15,8 @@ from brokerwise.runtime.fleet.files import (
     find_fleet,
     fleet_path,
     read_fleet,
+    remove_fleet,
+    was_taken_down,
     write_fleet,
 )
 from brokerwise.runtime.fleet.processes import ProcessName, started
@@ -82,3 +84,21 @@ def test_a_process_that_was_not_waited_for_has_gone() -> None:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert Path(f"/proc/{child.pid}/stat").exists()
         assert started(child.pid) is None
+
+
+def test_a_fleet_was_taken_down_if_it_left_no_file_or_another_has_its_place(
+    tmp_path: Path,
+) -> None:
+    runs = our_fleet()
+    assert not was_taken_down(tmp_path, runs)  # somebody removed its file
+    killed = replace(runs, started=runs.started + 1)
+    write_fleet(tmp_path, killed)
+    assert not was_taken_down(tmp_path, killed)
+    write_fleet(tmp_path, runs)  # the same one, started again
+    assert not was_taken_down(tmp_path, killed)
+    write_fleet(tmp_path, replace(runs, secret="cd"))
+    assert was_taken_down(tmp_path, killed)
+    write_fleet(tmp_path, replace(runs, coordinator="http://h:2"))
+    assert was_taken_down(tmp_path, killed)
+    remove_fleet(tmp_path)
+    assert was_taken_down(tmp_path, killed)

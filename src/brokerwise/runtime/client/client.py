@@ -15,6 +15,7 @@ from brokerwise.runtime.client.moving import AcceptsMoves
 from brokerwise.runtime.control import Axis
 from brokerwise.runtime.frames import Login
 from brokerwise.runtime.naming import refusal
+from brokerwise.runtime.patterns import refuse_patterns
 from brokerwise.runtime.space import (
     PREFIX,
     Box,
@@ -47,6 +48,9 @@ class Client:
         Asked when a broker would like the session to move; an exception declines.
     on_notice
         Called when a session begins, moves, or is lost.
+    literal
+        Take a topic such as `gps/*` for its name. Otherwise it raises PatternError:
+        there are no patterns to subscribe to, and nobody publishes under that name.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Client:
         authority: str | None = None,
         accepts_moves: AcceptsMoves = lambda request: True,
         on_notice: Callable[[Notice], None] = _ignore,
+        literal: bool = False,
     ) -> None:
         _check_names("user", (user,))
         _check_names("source", (source,) if source else ())
@@ -66,6 +71,7 @@ class Client:
         self._login = Login(user, token, source or "")
         self._accepts_moves = accepts_moves
         self._on_notice = on_notice
+        self._literal = literal
         self._axes: tuple[Axis, ...] | None = None
         self._core: Core | None = None
 
@@ -101,12 +107,13 @@ class Client:
         """Returns when all topics are served: every message from now on comes.
 
         It keeps trying while no broker, or no coordinator, can be reached. Raises
-        UnknownTopicError for topics that there are none of, NotInPlanError for those
-        that a plan does not give this user; the others are served. Cancelling it
-        loses nothing: the topics stay wanted, and are served when that is possible.
+        PatternError for what looks like a pattern, UnknownTopicError for topics that
+        there are none of, NotInPlanError for those that a plan does not give this
+        user; the others are served. Cancelling it loses nothing: the topics stay
+        wanted, and are served when that is possible.
         """
         names = list(dict.fromkeys(topics))
-        _check_names("topic", names)
+        self._check_topics(names)
         await self._open.subscriber.subscribe(names)
 
     async def subscribe_ranges(self, ranges: Box) -> None:
@@ -164,8 +171,8 @@ class Client:
         """Send anything that JSON can say. Waits only for room: until brokers have
         confirmed enough of the messages before, or can be reached again.
 
-        Raises UnknownTopicError, MessageTooLargeError. A call that is cancelled
-        before it returns may have been sent or not; nothing else is lost.
+        Raises PatternError, UnknownTopicError, MessageTooLargeError. A call that is
+        cancelled before it returns may have been sent or not; nothing else is lost.
         """
         core = self._open
         axes = await self._space() if topic.startswith(PREFIX) else ()
@@ -175,7 +182,7 @@ class Client:
             await core.publisher.publish_at(core.home, topic, data)
         else:
             if not core.publisher.knows(topic):
-                _check_names("topic", (topic,))
+                self._check_topics((topic,))
             await core.publisher.publish(topic, data)
 
     async def feed(self, dataset: str, record: Mapping[str, Any]) -> None:
@@ -204,7 +211,7 @@ class Client:
         """Learn the routes of many topics at once and connect to their brokers, so
         that the first message of each need not. Cancelling it loses nothing."""
         names = list(dict.fromkeys(topics))
-        _check_names("topic", names)
+        self._check_topics(names)
         await self._open.publisher.prepare(names)
 
     async def flush(self) -> None:
@@ -221,6 +228,12 @@ class Client:
     def unconfirmed(self) -> int:
         """Messages that a broker had not confirmed when its connection ended."""
         return self._open.publisher.unconfirmed
+
+    def _check_topics(self, topics: Iterable[str]) -> None:
+        names = tuple(topics)
+        _check_names("topic", names)
+        if not self._literal:
+            refuse_patterns(names)
 
     async def _space(self) -> tuple[Axis, ...]:
         if self._axes is None:

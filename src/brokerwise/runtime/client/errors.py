@@ -1,6 +1,7 @@
 """What a client may have to tell its application."""
 
 from collections.abc import Sequence
+from shlex import quote
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.frames import CloseCode
@@ -82,7 +83,7 @@ def final_error(
         case CloseCode.UNAUTHORIZED:
             return UnauthorizedError(
                 f"broker {broker} refuses the token of {user!r}",
-                hint="Get a new one: POST /registeruser.",
+                hint=f"Get a new one: brokerwise token {quote(user)}",
             )
         case CloseCode.REPLACED:
             return ReplacedError(

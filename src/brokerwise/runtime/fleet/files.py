@@ -91,6 +91,20 @@ def read_fleet(state: Path) -> FleetFile:
     return fleet
 
 
+def was_taken_down(state: Path, fleet: FleetFile) -> bool:
+    """True if a fleet was taken down, or another has taken its place.
+
+    One that was killed was not: it may be started again, and is the same one if it
+    has its address and its secret.
+    """
+    if fleet.running:
+        return False
+    now = find_fleet(state)
+    return now is None or (
+        (now.coordinator, now.secret) != (fleet.coordinator, fleet.secret)
+    )
+
+
 def find_fleet(state: Path) -> FleetFile | None:
     """What fleet.json says, whether that fleet still runs or not; None without one.
 
