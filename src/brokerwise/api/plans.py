@@ -8,7 +8,7 @@ from brokerwise.api.workloads import read_workload
 from brokerwise.model.catalog import Catalog, fleet_of, parse_broker
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, Fleet
-from brokerwise.model.plan import Plan, Status
+from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.savable import SavablePlan
 from brokerwise.storage import catalog as catalog_storage
@@ -80,7 +80,7 @@ def provision(
         return planned_on_spark(session(), place, target, options, force)
     read = workload if isinstance(workload, Workload) else read_workload(workload)
     plan = planned_in_memory(read, place, fleet, threshold, options)
-    if out is not None and plan.status is not Status.INFEASIBLE:
+    if out is not None and plan.status not in WITHOUT_PLAN:
         plan.save(out, force=force)
     return plan
 

@@ -36,13 +36,13 @@ from brokerwise.pipeline.provision.keeping import (
     tallied_in_tasks,
 )
 from brokerwise.pipeline.refusal import refuse_wrong
-from brokerwise.planners.provision.bound import Traffic, certified_bound, paper_bound
+from brokerwise.planners.provision.bound import paper_bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.infeasible import no_packing
 from brokerwise.planners.provision.layout import Former
 from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.refusal import Refusal
 from brokerwise.planners.provision.replan import Proposal, Served, replan
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning
@@ -62,8 +62,10 @@ class Replanned:
     are now, by another broker; `kept` by the same one; `added` are served only now,
     `removed` were only before. `cost_before` is what the former plan says that it
     costs, `cost_fresh` what a plan from scratch would (None: none was found).
-    `header` is None where the problem is infeasible, with these moves or at all:
-    nothing was written, and the plan's reason says why.
+    `header` is None where there is no plan, with these moves or at all: nothing was
+    written, and the plan's status and reason say why. What is infeasible is so with
+    any number of moves; whether there is a way with fewer moves than were found to be
+    enough is unknown, and that number is `moves_found` of the plan's figures.
     """
 
     plan: Plan
@@ -92,7 +94,7 @@ def replan_directory(
 
     At most `max_moves` pairs move to another broker, but capacities and thresholds
     come first: if there is no way found to keep them within so many moves, the
-    problem is infeasible, and the reason says how many do. Without a limit the
+    status is unknown, and the reason says how many do. Without a limit the
     cheapest plan is taken, and of equally cheap ones that with the fewest changes.
     Passes over the pairs: those of `provision_directory`, and about four more.
     """
@@ -153,8 +155,8 @@ class _Job:
 
     def make(self, output: Output, fresh: Draft, former: FormerPlan) -> Replanned:
         """Decide, write and audit; the plan does not appear yet."""
-        if fresh.survey.unreachable:
-            return self._infeasible(fresh, fresh.reason)
+        if fresh.refusal is not None and fresh.refusal.proven:
+            return self._refused(fresh, fresh.refusal)
         stage = self.options.stage
         rules = self._share(Rules(fresh.topics, fresh.choice.rule, former))
         source = self._source(rules)
@@ -163,9 +165,9 @@ class _Job:
         with stage("repack"):
             proposal = self._propose(fresh, held, anew)
         if proposal is None:
-            load = fresh.bound.load if fresh.bound is not None else 0
-            reason = fresh.reason or no_packing(load, fresh.fleet)
-            return self._infeasible(fresh, reason)
+            # What was packed anew is a proposal, so that was not found either.
+            assert fresh.refusal is not None
+            return self._refused(fresh, fresh.refusal)
         draft = self._draft(fresh, proposal)
         with stage("place"):
             scan, draft = self._chosen(source, draft, proposal)
@@ -173,7 +175,7 @@ class _Job:
         with stage("moves"):
             found = self._changes(rules, output.root, header, proposal)
         if self.max_moves is not None and found.moves > self.max_moves:
-            return self._infeasible(fresh, self._too_many(found.moves))
+            return self._refused(fresh, self._too_many(found.moves))
         with stage("audit"):
             self._audit(header, output)
         return self._replanned(fresh, plan, header, proposal, found)
@@ -204,18 +206,6 @@ class _Job:
         return best or calmest
 
     def _draft(self, fresh: Draft, proposal: Proposal) -> Draft:
-        bound = fresh.bound
-        if bound is None:
-            rates, choice = fresh.topics.rates, fresh.choice
-            bound = certified_bound(
-                self.scan,
-                fresh.topics,
-                fresh.survey,
-                fresh.fleet,
-                Traffic(choice.outgoing(rates), choice.incoming(rates)),
-                self.options.rounds,
-                self.options.stop,
-            )
         asked = {
             "from": self.previous.digest,
             "brokers_from": list(proposal.brokers_from),
@@ -224,11 +214,10 @@ class _Job:
         return replace(
             fresh,
             packing=proposal.packing,
-            bound=bound,
             paper=paper_bound(fresh.survey),
             algorithm=f"{self.options.selection}+replan",
             options={**fresh.options, **asked},
-            reason="",
+            refusal=None,
         )
 
     def _chosen(
@@ -274,8 +263,8 @@ class _Job:
             cost_fresh=_cost(fresh),
         )
 
-    def _infeasible(self, fresh: Draft, reason: str) -> Replanned:
-        draft = replace(fresh, packing=None, reason=reason)
+    def _refused(self, fresh: Draft, refusal: Refusal) -> Replanned:
+        draft = replace(fresh, packing=None, refusal=refusal)
         cost = _cost(fresh)
         nothing = {"moves": 0, "added": 0, "removed": 0, "kept": 0}
         return Replanned(
@@ -288,11 +277,14 @@ class _Job:
             cost_fresh=cost,
         )
 
-    def _too_many(self, moves: int) -> str:
-        return (
-            f"no way was found to keep within capacities with {self.max_moves:,} "
-            f"moves: the calmest takes {moves:,}\n"
-            f"It works with --max-moves {moves}."
+    def _too_many(self, moves: int) -> Refusal:
+        most = f"{self.max_moves:,} move{'' if self.max_moves == 1 else 's'}"
+        return Refusal(
+            f"no way was found to keep within capacities with at most {most}, which "
+            f"does not prove that there is none: the calmest one found takes {moves:,}"
+            f"\nIt works with --max-moves {moves}.",
+            proven=False,
+            figures={"moves_found": moves},
         )
 
     def _tallies(self, source: Keeping, topics: int) -> tuple[Tally, Tally]:
