@@ -10,6 +10,7 @@ import numpy as np
 
 from brokerwise.auditing.case import staged_case
 from brokerwise.kernels.keeping import Tally
+from brokerwise.kernels.placing import Cursor, Homes
 from brokerwise.kernels.selection import Rule
 from brokerwise.model.interests import Interests
 from brokerwise.model.plan import Plan
@@ -32,8 +33,10 @@ from brokerwise.pipeline.provision.keeping import (
     Shared,
     changes,
     served,
+    stayed,
     tallied,
     tallied_in_tasks,
+    write_stayed,
 )
 from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.planners.provision.bound import paper_bound
@@ -46,9 +49,10 @@ from brokerwise.planners.provision.refusal import Refusal
 from brokerwise.planners.provision.replan import Proposal, Served, replan
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning
+from brokerwise.planners.provision.staying import Staying, stay
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan import HEADER, PlanHeader
+from brokerwise.storage.plan import HEADER, PlanHeader, finish_plan_header
 
 # Blocks of subscribers that a task compares.
 COMPARED = 16
@@ -167,18 +171,19 @@ class _Job:
         if proposal is None:
             # What was packed anew is a proposal, so that was not found either.
             assert fresh.refusal is not None
-            return self._refused(fresh, fresh.refusal)
-        draft = self._draft(fresh, proposal)
+            return self._stayed(output, source, fresh, held, fresh.refusal)
+        draft = self._draft(fresh, proposal.packing, proposal.brokers_from)
         with stage("place"):
             scan, draft = self._chosen(source, draft, proposal)
             plan, header = self.engine.write(scan, draft, output)
         with stage("moves"):
-            found = self._changes(rules, output.root, header, proposal)
+            found = self._changes(rules, output.root, plan, header)
         if self.max_moves is not None and found.moves > self.max_moves:
-            return self._refused(fresh, self._too_many(found.moves))
+            too_many = self._too_many(found.moves)
+            return self._stayed(output, source, fresh, held, too_many)
         with stage("audit"):
             self._audit(header, output)
-        return self._replanned(fresh, plan, header, proposal, found)
+        return self._replanned(fresh, plan, header, found)
 
     def _propose(self, fresh: Draft, held: Tally, anew: Tally) -> Proposal | None:
         """What to do; the calmest way if none is sure to keep within the limit."""
@@ -205,15 +210,64 @@ class _Job:
         )
         return best or calmest
 
-    def _draft(self, fresh: Draft, proposal: Proposal) -> Draft:
+    def _stayed(
+        self,
+        output: Output,
+        source: Keeping,
+        fresh: Draft,
+        held: Tally,
+        refusal: Refusal,
+    ) -> Replanned:
+        """What moves nothing, in the place of what was written; the refusal if there
+        is no room for what is new."""
+        rates, stage = fresh.topics.rates, self.options.stage
+        found = stay(self.runs, held, rates, fresh.fleet, fresh.prices)
+        if found is None:
+            return self._refused(fresh, refusal)
+        with stage("place"):
+            plan, header = self._write_stayed(output, source, fresh, held, found)
+        with stage("moves"):
+            seen = self._changes(source.rules, output.root, plan, header)
+        with stage("audit"):
+            self._audit(header, output)
+        return self._replanned(fresh, plan, header, seen)
+
+    def _write_stayed(
+        self,
+        output: Output,
+        source: Keeping,
+        fresh: Draft,
+        held: Tally,
+        found: Staying,
+    ) -> tuple[Plan, PlanHeader]:
+        rates = fresh.topics.rates
+        draft = self._draft(fresh, found.packing, found.brokers_from.tolist())
+        draft = replace(draft, choice=Choice(Rule("greedy"), held.counts))
+        if isinstance(self.scan, MemoryScan):
+            homes = Homes.of(found.added, len(rates))
+            cursor = Cursor.after(homes, np.zeros(len(homes.cut), np.int64))
+            blocks = list(stayed(source, self._parts, found.number, homes, cursor))
+            brokers = np.concatenate([block.brokers for block in blocks])
+            runs = replace(found.packing.placement, pair_broker=brokers)
+            draft = replace(draft, packing=replace(found.packing, placement=runs))
+            selected = _Selected(served(source, self._parts))
+            return self.engine.write(selected, draft, output)
+        parts = write_stayed(self.scan, source, found, output)
+        plan, workload = draft.plan(None), self.engine.workload
+        digest = self.engine.header.digest
+        return plan, finish_plan_header(output, plan, parts, workload, digest)
+
+    def _draft(
+        self, fresh: Draft, packing: Packing, brokers_from: Sequence[int]
+    ) -> Draft:
         asked = {
             "from": self.previous.digest,
-            "brokers_from": list(proposal.brokers_from),
+            "brokers_from": list(brokers_from),
             "max_moves": self.max_moves,
         }
         return replace(
             fresh,
-            packing=proposal.packing,
+            packing=packing,
             paper=paper_bound(fresh.survey),
             algorithm=f"{self.options.selection}+replan",
             options={**fresh.options, **asked},
@@ -242,11 +296,10 @@ class _Job:
         fresh: Draft,
         plan: Plan,
         header: PlanHeader,
-        proposal: Proposal,
         found: Changes,
     ) -> Replanned:
         removed = self.runs.pairs - found.kept - found.moves
-        stay = sum(1 for b in proposal.brokers_from if b >= 0)
+        left = sum(1 for b in plan.options["brokers_from"] if b >= 0)
         figures = {
             "moves": found.moves,
             "added": found.added,
@@ -257,8 +310,8 @@ class _Job:
             plan=replace(plan, figures={**plan.figures, **figures}),
             header=replace(header, figures={**header.figures, **figures}),
             **figures,
-            brokers_added=len(plan.brokers) - stay,
-            brokers_removed=len(self.runs.broker_type) - stay,
+            brokers_added=len(plan.brokers) - left,
+            brokers_removed=len(self.runs.broker_type) - left,
             cost_before=self.previous.objective,
             cost_fresh=_cost(fresh),
         )
@@ -298,11 +351,11 @@ class _Job:
         return both
 
     def _changes(
-        self, rules: Shared[Rules], root: Place, header: PlanHeader, proposal: Proposal
+        self, rules: Shared[Rules], root: Place, plan: Plan, header: PlanHeader
     ) -> Changes:
         workload = self.engine.workload.absolute()
         blocks = blocks_of(workload, self.engine.header, root, header)
-        origins = np.array(proposal.brokers_from, np.int32)
+        origins = np.array(plan.options["brokers_from"], np.int32)
         compare = partial(changes, rules, workload, root, origins)
         if isinstance(self.scan, MemoryScan):
             return compare(blocks)
