@@ -204,8 +204,9 @@ def tight_histories(draw: st.DrawFn) -> tuple[Workload, Workload, int, Fleet]:
     before = draw(st.sets(pair, min_size=1, max_size=5))
     now = before | draw(st.sets(pair, max_size=3))
     later = rates | {"a": rates["a"] + draw(st.integers(0, 2))}
-    capacity = draw(st.integers(2 * later["a"], 5 * later["a"]))
-    (made,) = [solve(Problem(workload_of(before, rates), fleet(capacity), 12))]
+    largest = max(later.values())
+    capacity = draw(st.integers(2 * largest, 5 * largest))
+    made = solve(Problem(workload_of(before, rates), fleet(capacity), 12))
     count = max(1, len(made.brokers)) + draw(st.integers(0, 1))
     return (
         workload_of(before, rates),

@@ -56,8 +56,10 @@ def provision(
 
     With `out` the plan is audited and written there. A workload directory that is too
     large for this process is planned on Spark and needs it: the pairs of such a plan
-    are on disk only. An infeasible problem is an answer: see the plan's `status` and
-    `reason`.
+    are on disk only. That there is no plan is an answer: see the plan's `status`
+    (`infeasible`: that is proven; `unknown`: none was found) and `reason`. `tried`
+    are the ways that found none, and `figures` what is known then: `load_bound`,
+    `brokers_bound` and `brokers_found`.
     """
     from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.provision.engines import IN_MEMORY

@@ -65,9 +65,8 @@ def budget_result(plan: "Plan", budget: float | None) -> dict[str, Any]:
 
     if budget is None:
         return {}
-    if plan.objective is None:
-        proven = plan.status is Status.INFEASIBLE
-        return {"budget": budget, "affordable": "no" if proven else "unknown"}
+    if plan.status is Status.INFEASIBLE:
+        return {"budget": budget, "affordable": "no"}
     return {"budget": budget, "affordable": affordable(plan, budget).value}
 
 
