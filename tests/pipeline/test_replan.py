@@ -430,6 +430,7 @@ def test_a_plan_that_moves_nothing_is_the_same_on_both_engines(
     )
     changed = Place(str(tmp_path / "now"))
     write_workload(now, changed)
+    engines: tuple[Engine, ...] = (MemoryEngine(changed), SparkEngine(spark, changed))
     memory, spark_ = (
         replan_directory(
             engine,
@@ -438,9 +439,7 @@ def test_a_plan_that_moves_nothing_is_the_same_on_both_engines(
             previous=scene.first,
             max_moves=0,
         )
-        for number, engine in enumerate(
-            (MemoryEngine(changed), SparkEngine(spark, changed))
-        )
+        for number, engine in enumerate(engines)
     )
     assert memory.header is not None and spark_.header is not None
     assert memory.plan.placement.pair_broker is not None

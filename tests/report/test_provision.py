@@ -389,8 +389,8 @@ def test_one_type_needs_no_name_beside_its_price() -> None:
 def test_a_budget_can_be_told_from_what_it_is_compared_with(
     answer: str, cost: float, bound: float, budget: float, sentence: str
 ) -> None:
-    money = {"cost": cost, "bound": bound, "budget": budget}
-    assert budget_sentence(result_of(affordable=answer, **money)) == sentence
+    result = result_of(affordable=answer, cost=cost, bound=bound, budget=budget)
+    assert budget_sentence(result) == sentence
 
 
 @pytest.mark.parametrize(

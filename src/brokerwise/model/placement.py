@@ -78,6 +78,11 @@ class Placement:
 
     def _checked_pairs(self, selection: Interests, brokers: Int32s) -> Int32s:
         """The brokers of the pairs, if there are as many on each as the runs say."""
+        if len(brokers) != selection.pairs:
+            raise InputError(
+                f"placement: found brokers of {len(brokers):,} pairs, expected of "
+                f"{selection.pairs:,}"
+            )
         key = selection.topics.astype(np.int64) << 32 | brokers
         found, pairs = np.unique(key, return_counts=True)
         runs = self.topic.astype(np.int64) << 32 | self.broker

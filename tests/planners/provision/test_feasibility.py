@@ -14,6 +14,7 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.plan import Status
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.savable import savable
+from brokerwise.planners.provision.budget import Answer, affordable
 from brokerwise.planners.provision.options import SELECTIONS, Options
 from brokerwise.planners.provision.packing.pack import PACKINGS
 from brokerwise.planners.provision.solve import Problem, solve
@@ -120,6 +121,7 @@ def test_what_was_not_found_is_unknown_with_what_was_tried() -> None:
         "It works with 3 broker-15.",
     ]
     assert violations(plan, workload) == []
+    assert affordable(plan, 1.0) is Answer.UNKNOWN
     with pytest.raises(InputError, match="there is no plan to save: no plan was found"):
         savable(plan, workload, None).save("nowhere")
     assert repr(plan).startswith("Plan(provision by shared+tight: unknown, 0 brokers")

@@ -153,7 +153,7 @@ class Provisioning:
         best first."""
         options = self._options
         selections = dict.fromkeys((options.selection, *reversed(SELECTIONS)))
-        for packing in dict.fromkeys((options.packing, *reversed(PACKINGS))):
+        for packing in dict.fromkeys((options.packing, *reversed(list(PACKINGS)))):
             asked = packing == options.packing
             if asked or packing != "first-fit" or self._scan.pairs <= FIRST_FIT_PAIRS:
                 yield from ((selection, packing) for selection in selections)
