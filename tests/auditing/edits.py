@@ -183,7 +183,12 @@ CASES = {
     ),
     "status invented": Case(
         claim_a_status,
-        (("bound", "status is 'great', expected optimal, feasible, infeasible"),),
+        (
+            (
+                "bound",
+                "status is 'great', expected optimal, feasible, infeasible, unknown",
+            ),
+        ),
         digested=False,
     ),
     "pair duplicated": Case(

@@ -496,7 +496,7 @@ EDITS: dict[str, tuple[Callable[[Directory], None], str, str]] = {
     "a status that there is not": (
         header(status="perfect"),
         "bound",
-        "status is 'perfect', expected optimal, feasible, infeasible",
+        "status is 'perfect', expected optimal, feasible, infeasible, unknown",
     ),
     "no objective": (
         header(objective=None),

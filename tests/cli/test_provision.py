@@ -205,6 +205,57 @@ def test_an_infeasible_problem_is_an_answer_and_writes_nothing(
     assert code == 0
 
 
+def test_what_was_not_found_is_unknown_and_writes_nothing(
+    three_apart: str, in_tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("two.csv").write_text("type,hour_usd,capacity,count\nb,1,15,2\nc,1,40,\n")
+    call = (three_apart, "--threshold", "5", "--catalog", "two.csv")
+    one = (*call, "--broker", "b", "--budget", "1000", "--report", "r.html")
+    code, lines, _ = printed(capsys, *one)
+    assert code == 1
+    assert lines[0].startswith(
+        "unknown: no plan was found, which does not prove that there is none: "
+    )
+    assert lines[1].startswith("Tried: selection shared, exact, greedy and random; ")
+    assert lines[2:] == ["It works with 3 b."]
+    code, result = asked(capsys, *one)
+    assert (code, result["status"], result["affordable"]) == (1, "unknown", "unknown")
+    found = ("load_bound", "brokers_bound", "brokers_found", "moves_found")
+    assert [result[key] for key in found] == [30, 2, 3, None]
+    assert (result["tried"][0], len(result["tried"])) == ("shared+tight", 24)
+    assert result["reason"].startswith("no plan was found")
+    for key in ("objective", "bound", "gap", "cost", "brokers", "load", "out"):
+        assert result[key] is None
+    assert not Path("out/plan").exists() and not Path("r.html").exists()
+    both = (*call, "--broker", "b", "--broker", "c", "--out", "many")
+    code, lines, _ = printed(capsys, *both, "--report", "r.html")
+    assert code == 1
+    assert lines[0].startswith("2 plans; 1 of them unknown: from $")
+    assert lines[2].split() == ["b", "5", "unknown"]
+    assert any(line.startswith("  threshold 5, b: unknown: no plan") for line in lines)
+    assert "no plan was found" in Reader(Path("r.html").read_text("utf-8")).text
+
+
+def test_a_plan_that_another_way_found_says_so(
+    in_tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a topic of 41 a broker of 120 serves one subscriber, of topics of 30 two."""
+    workload = Workload.from_pairs(
+        topics=["all"] * 40 + [f"t{v}" for v in range(40)],
+        subscribers=[f"v{v}" for v in range(40)] * 2,
+        rates={"all": 41} | {f"t{v}": 30 for v in range(40)},
+    )
+    Path("own.csv").write_text("type,hour_usd,capacity,count\nb,0,120,20\n")
+    call = (saved(workload), "--threshold", "30", "--catalog", "own.csv")
+    way = ("--broker", "b", "--selection", "shared", "--packing", "tight")
+    code, lines, _ = printed(capsys, *call, *way)
+    assert code == 0
+    assert lines[0].startswith("20 brokers b carry 40 pairs")
+    assert (
+        "  shared+tight found no plan within the limits of the fleet; exact+tight did"
+    ) in lines
+
+
 def test_a_name_cannot_move_the_cursor(
     in_tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,7 @@
 """Runs, and the broker that each pair gets from them."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,3 +107,27 @@ def test_repr_gives_the_counts() -> None:
     held = placement([(0, 0, 1000), (2, 0, 500)])
     assert held.runs == 2
     assert repr(held) == "Placement(2 runs, 1,500 pairs)"
+
+
+def test_pairs_may_lie_between_those_of_another_broker() -> None:
+    runs, chosen = placement([(0, 0, 2), (0, 1, 1)]), selection([[0], [0], [0]])
+    assert runs.brokers_of(chosen).tolist() == [0, 0, 1]
+    between = replace(runs, pair_broker=np.array([0, 1, 0], np.int32))
+    assert between.brokers_of(chosen).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "problem"),
+    [
+        ([0, 1, 1], "the brokers of its pairs differ from its runs"),
+        ([0, 0, 2], "the brokers of its pairs differ from its runs"),
+        ([0, 1], "found brokers of 2 pairs, expected of 3"),
+    ],
+)
+def test_brokers_of_pairs_must_be_those_of_the_runs(
+    brokers: list[int], problem: str
+) -> None:
+    runs = placement([(0, 0, 2), (0, 1, 1)])
+    wrong = replace(runs, pair_broker=np.array(brokers, np.int32))
+    with pytest.raises(InputError, match=problem):
+        wrong.brokers_of(selection([[0], [0], [0]]))

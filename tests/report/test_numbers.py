@@ -1,7 +1,10 @@
 """How numbers are written."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from brokerwise.model.units import told_apart
 from brokerwise.report.numbers import (
     counted,
     dollars,
@@ -93,3 +96,30 @@ def test_one_is_singular() -> None:
 )
 def test_ticks_are_short_and_exact(digits: str, exponent: int, text: str) -> None:
     assert tick(digits, exponent) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        ((1_188.2, 1_188.36), ("$1,188.20", "$1,188.36")),
+        ((1_188.2, 1_034.0), ("$1,188", "$1,034")),
+        ((12.0, 12.0), ("$12.00", "$12.00")),
+        ((12.0001, 12.0002, 13.0), ("$12.0001", "$12.0002", "$13.0000")),
+        ((0.01231, 0.01232), ("$0.01231", "$0.01232")),
+        ((999.999, 1_000.0), ("$999.999", "$1,000.00")),
+        ((0.09999, 0.1), ("$0.09999", "$0.100")),
+        ((0.0, 1e-9), ("$0", "$1.00 \N{MULTIPLICATION SIGN} 10⁻⁹")),
+    ],
+)
+def test_numbers_that_differ_are_told_apart(
+    numbers: tuple[float, ...], texts: tuple[str, ...]
+) -> None:
+    assert told_apart(dollars, *numbers) == texts
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=2, max_size=4), st.floats(0, 1e-6))
+def test_no_two_numbers_are_written_alike(numbers: list[float], part: float) -> None:
+    numbers.append(numbers[0] * (1 + part))
+    for write in (dollars, significant):
+        texts = told_apart(write, *numbers)
+        assert len(set(texts)) == len(set(numbers))

@@ -14,7 +14,9 @@ from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.report.provision_sentences import (
     answer,
     answer_of_several,
+    budget_sentence,
     moves_sentence,
+    number_lines,
     prices,
     served,
 )
@@ -362,3 +364,76 @@ def test_one_type_needs_no_name_beside_its_price() -> None:
     assert answer(one).startswith("2 brokers of capacity 30 carry 4 pairs")
     assumed = prices(one | {"prices_assumed": True})
     assert assumed.endswith("(as the paper has for c3.large, where none were given)")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cost", "bound", "budget", "sentence"),
+    [
+        (
+            *("no", 1_190.0, 1_188.36, 1_188.2),
+            "no: every plan costs at least $1,188.36, which is above the budget of "
+            "$1,188.20",
+        ),
+        (
+            *("yes", 1_188.2, 1_100.0, 1_188.36),
+            "yes: $1,188.20 is within the budget of $1,188.36",
+        ),
+        (*("yes", 108.0, 100.0, 108.0), "yes: $108.00 is within the budget of $108.00"),
+        (
+            *("unknown", 108.0004, 108.0001, 108.0002),
+            "unknown: this plan costs $108.0004, every plan at least $108.0001, and "
+            "the budget of $108.0002 is between them",
+        ),
+    ],
+)
+def test_a_budget_can_be_told_from_what_it_is_compared_with(
+    answer: str, cost: float, bound: float, budget: float, sentence: str
+) -> None:
+    result = result_of(affordable=answer, cost=cost, bound=bound, budget=budget)
+    assert budget_sentence(result) == sentence
+
+
+@pytest.mark.parametrize(
+    ("naive", "said"),
+    [
+        (200.0, "3 brokers, $200.00: you save 50 %"),
+        (100.0, "3 brokers, $100.00: as much as this plan"),
+        (69.5, "3 brokers, $69.50: 30.5 % less than this plan"),
+    ],
+)
+def test_a_naive_plan_that_is_cheaper_saves_nothing(naive: float, said: str) -> None:
+    result = result_of(naive={"brokers": 3, "cost": naive})
+    assert dict(number_lines(result))["naive"] == said
+
+
+def test_costs_that_differ_by_cents_are_told_apart() -> None:
+    low, high = result_of(10, cost=1_188.2), result_of(99, cost=1_188.36)
+    assert "from $1,188.20 (threshold 10" in answer_of_several([low, high])
+    assert "to $1,188.36 (threshold 99" in answer_of_several([low, high])
+    nothing = dict.fromkeys(("added", "removed", "brokers_added", "brokers_removed"), 0)
+    moved = moves_sentence(
+        result_of(
+            *(14,),
+            cost=1_188.2,
+            cost_before=1_188.2 * (1 + 1e-15),
+            cost_fresh=1_188.36,
+            moves=1,
+            max_moves=None,
+            **nothing,
+        )
+    )
+    assert moved.endswith("cost $1,188.20 -> $1,188.20, from scratch $1,188.36")
+
+
+def test_what_is_unknown_is_told_from_what_is_infeasible() -> None:
+    nothing = dict.fromkeys(("objective", "bound", "gap", "cost", "brokers", "out"))
+    unknown = result_of(99, status="unknown", reason="none was found", **nothing)
+    impossible = result_of(98, status="infeasible", reason="u needs a", **nothing)
+    assert answer(unknown) == "unknown: none was found"
+    several = {**_RUN, "kind": "provision", "plans": [result_of(), unknown, impossible]}
+    text = Reader(render(several)).text
+    assert "small + <b>big</b> 99 unknown" in text
+    assert "none was found" in text
+    assert "3 plans; 1 of them infeasible; 1 of them unknown: from $100.00" in text
+    assert answer_of_several([unknown, impossible]) == "None of 2 plans was found."
+    assert answer_of_several([impossible] * 2) == "None of 2 plans is possible."

@@ -325,7 +325,7 @@ def test_columns_that_cannot_be_used_are_refused_by_name(
         ),
         (
             lambda h: h.update(status="perfect"),
-            ": found status 'perfect', expected optimal, feasible, infeasible",
+            ": found status 'perfect', expected optimal, feasible, infeasible, unknown",
         ),
         (lambda h: h.update(kind=3), ": found kind 3, expected a name"),
     ],

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from brokerwise.api.callers import Path, place_of
 from brokerwise.model.latency import Predictor
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage import colocation_plan as plan_storage
 
@@ -67,6 +67,6 @@ def colocate(
     table = topics if isinstance(topics, TopicTable) else place_of(topics)
     predictor = place_of(model) if isinstance(model, str | PathLike) else model
     plan = colocate_in_memory(table, predictor, request, options)
-    if out is not None and plan.status is not Status.INFEASIBLE:
+    if out is not None and plan.status not in WITHOUT_PLAN:
         plan.save(out, force=force)
     return plan

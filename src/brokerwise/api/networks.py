@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from brokerwise.api.callers import Path, place_of
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.storage import network as network_storage
 from brokerwise.storage import overlay_plan as overlay_storage
 
@@ -70,6 +70,6 @@ def overlay(
     place = None if isinstance(network, Network) else place_of(network)
     read = network if isinstance(network, Network) else read_network(network)
     plan = overlay_in_memory(read, place, options)
-    if out is not None and plan.status is not Status.INFEASIBLE:
+    if out is not None and plan.status not in WITHOUT_PLAN:
         plan.save(out, force=force)
     return plan

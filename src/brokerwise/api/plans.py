@@ -8,7 +8,7 @@ from brokerwise.api.workloads import read_workload
 from brokerwise.model.catalog import Catalog, fleet_of, parse_broker
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, Fleet
-from brokerwise.model.plan import Plan, Status
+from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.savable import SavablePlan
 from brokerwise.storage import catalog as catalog_storage
@@ -56,8 +56,10 @@ def provision(
 
     With `out` the plan is audited and written there. A workload directory that is too
     large for this process is planned on Spark and needs it: the pairs of such a plan
-    are on disk only. An infeasible problem is an answer: see the plan's `status` and
-    `reason`.
+    are on disk only. That there is no plan is an answer: see the plan's `status`
+    (`infeasible`: that is proven; `unknown`: none was found) and `reason`. `tried`
+    are the ways that found none, and `figures` what is known then: `load_bound`,
+    `brokers_bound` and `brokers_found`.
     """
     from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.provision.engines import IN_MEMORY
@@ -80,7 +82,7 @@ def provision(
         return planned_on_spark(session(), place, target, options, force)
     read = workload if isinstance(workload, Workload) else read_workload(workload)
     plan = planned_in_memory(read, place, fleet, threshold, options)
-    if out is not None and plan.status is not Status.INFEASIBLE:
+    if out is not None and plan.status not in WITHOUT_PLAN:
         plan.save(out, force=force)
     return plan
 

@@ -26,7 +26,8 @@ def _status(claims: Claims) -> Iterator[str]:
     elif claims.status == Status.OPTIMAL and _apart(claims):
         yield f"the plan is said to be optimal with a gap of {claims.gap}"
     elif claims.kind == "fill" and not claims.feasible:
-        yield "a plan to fill is said to be infeasible: to deliver nothing is a plan"
+        said = f"a plan to fill is said to be {claims.status}"
+        yield f"{said}: to deliver nothing is a plan"
 
 
 def _apart(claims: Claims) -> bool:
@@ -41,7 +42,7 @@ def _bound(claims: Claims) -> Iterator[str]:
     stated = [claims.objective, claims.bound]
     finite = [v for v in stated if v is not None and math.isfinite(v)]
     if len(finite) != 2 * claims.feasible:
-        state = "feasible" if claims.feasible else "infeasible"
+        state = "feasible" if claims.feasible else claims.status
         yield f"objective {stated[0]} and bound {stated[1]} in a plan that is {state}"
     elif claims.feasible:
         objective, bound = finite

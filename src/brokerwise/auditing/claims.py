@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from brokerwise.model.arrays import INT64_MAX
 from brokerwise.model.fleet import Fleet
-from brokerwise.model.plan import Plan, Status
+from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.storage.plan import PlanHeader
 
 
@@ -44,7 +44,7 @@ class Claims:
 
     @property
     def feasible(self) -> bool:
-        return self.status != Status.INFEASIBLE
+        return self.status not in WITHOUT_PLAN
 
     @property
     def promises_thresholds(self) -> bool:
@@ -104,7 +104,7 @@ def _required(header: PlanHeader) -> tuple[str, ...]:
     """The figures that plan.json must have; costs belong to a plan with brokers to
     pay, not to the news that there is none."""
     always = ("brokers", "load", "pairs")
-    if header.status == Status.INFEASIBLE:
+    if header.status in WITHOUT_PLAN:
         return always
     own = {
         "provision": ("cost", "cost_brokers", "cost_bandwidth"),

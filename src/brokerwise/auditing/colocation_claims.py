@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from brokerwise.model.arrays import Float64s, Int32s
 from brokerwise.model.colocation import ColocationPlan
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_plan import ColocationHeader
 from brokerwise.storage.colocation_tables import replicas_of_table
@@ -60,7 +60,7 @@ class ColocationClaims:
 
     @property
     def feasible(self) -> bool:
-        return self.status != Status.INFEASIBLE
+        return self.status not in WITHOUT_PLAN
 
 
 def claims_of_plan(plan: ColocationPlan) -> ColocationClaims:
@@ -110,7 +110,7 @@ def claims_on_disk(
             *(brokers[name].to_numpy() for name in ("broker", "topics", "load"))
         ),
         figures=header.figures,
-        required=() if header.status == Status.INFEASIBLE else _REQUIRED,
+        required=() if header.status in WITHOUT_PLAN else _REQUIRED,
     )
 
 

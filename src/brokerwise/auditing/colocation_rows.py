@@ -39,7 +39,7 @@ def wrong_replicas(claims: ColocationClaims, topics: TopicTable) -> Iterator[str
     rows = claims.rows
     if not claims.feasible:
         if len(rows):
-            yield f"{len(rows):,} rows in a plan that is infeasible"
+            yield f"{len(rows):,} rows in a plan that is {claims.status}"
         return
     wrong = (rows.topic < 0) | (rows.topic >= len(topics))
     for topic in rows.topic[wrong].tolist():

@@ -9,7 +9,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.overlay import OverlayPlan, Trees
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.storage.overlay_plan import (
     OverlayHeader,
     OverlayTables,
@@ -51,7 +51,7 @@ class OverlayClaims:
 
     @property
     def feasible(self) -> bool:
-        return self.status != Status.INFEASIBLE
+        return self.status not in WITHOUT_PLAN
 
 
 def claims_of_plan(plan: OverlayPlan) -> OverlayClaims:
@@ -90,5 +90,5 @@ def claims_on_disk(header: OverlayHeader, tables: OverlayTables) -> OverlayClaim
         ),
         trees=trees_of_table(tables.trees),
         figures=header.figures,
-        required=() if header.status == Status.INFEASIBLE else _REQUIRED,
+        required=() if header.status in WITHOUT_PLAN else _REQUIRED,
     )

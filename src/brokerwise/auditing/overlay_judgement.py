@@ -124,7 +124,8 @@ class Judge:
         if np.array_equal(rows, np.arange(expected)):
             return []
         if not self.claims.feasible:
-            text = f"{len(rows):,} users have brokers in a plan that is infeasible"
+            status = self.claims.status
+            text = f"{len(rows):,} users have brokers in a plan that is {status}"
             return named("users", [text])
         known = rows[(rows >= 0) & (rows < expected)]
         counts = np.bincount(known, minlength=expected)

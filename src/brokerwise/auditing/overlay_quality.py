@@ -68,7 +68,7 @@ def wrong_quality(claims: OverlayClaims, truth: Truth) -> Iterator[str]:
                 f"{claims.status}"
             )
     elif not claims.feasible:
-        yield f"objective {shown(objective)} in a plan that is infeasible"
+        yield f"objective {shown(objective)} in a plan that is {claims.status}"
     else:
         yield from _order(claims, objective, bound)
         yield from _gap(claims, objective, bound)

@@ -39,10 +39,12 @@ def rows_of_plan(plan: Plan) -> Rows:
     """The rows that a plan's selection and runs stand for.
 
     A topic's selected pairs, by subscriber, fill its runs one after the other; those
-    that are left over are nowhere.
+    that are left over are nowhere. Or the plan says it pair by pair.
     """
     selection, runs = plan.selected, plan.placement
-    ids = np.arange(selection.subscribers)
+    ids, offsets = np.arange(selection.subscribers), selection.offsets
+    if runs.pair_broker is not None and len(runs.pair_broker) == selection.pairs:
+        return Rows(ids, offsets, selection.topics, offsets, runs.pair_broker)
     brokers = np.full(selection.pairs, NOWHERE, np.int32)
     if runs.runs and selection.pairs:
         order = np.argsort(selection.topics, kind="stable")
@@ -54,7 +56,6 @@ def rows_of_plan(plan: Plan) -> Rows:
         run = np.searchsorted(ends, before + rank, side="right")
         there = (run < runs.runs) & (runs.topic[run % runs.runs] == topic)
         brokers[order[there]] = runs.broker[run[there]]
-    offsets = selection.offsets
     return Rows(ids, offsets, selection.topics, offsets, brokers)
 
 

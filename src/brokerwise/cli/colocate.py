@@ -92,6 +92,7 @@ def colocate(
         refuse_wrong_places(place, out, report, what=what)
     from brokerwise.pipeline.colocate import Request
     from brokerwise.planners.colocate.options import Options
+    from brokerwise.report.colocate_sentences import is_plan
     from brokerwise.storage.place import Place
 
     if from_plan is not None and algorithm != "search":
@@ -112,7 +113,7 @@ def colocate(
         print_json(result)
     else:
         print_result(colocate_text(result, report))
-    if result["status"] == "infeasible":
+    if not is_plan(result):
         raise typer.Exit(EXIT_NO)
 
 

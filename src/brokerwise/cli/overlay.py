@@ -56,6 +56,7 @@ def overlay(
     progress = LiveProgress()
     refuse_wrong_places(network, out, report, what="network")
     from brokerwise.planners.overlay.options import Options
+    from brokerwise.report.overlay_sentences import is_plan
 
     options = Options(algorithm, tree, seed, stop)
     job = _Job(network, out, force, report, options, progress)
@@ -64,7 +65,7 @@ def overlay(
         print_json(result)
     else:
         print_result(overlay_text(result, report))
-    if result["status"] == "infeasible":
+    if not is_plan(result):
         raise typer.Exit(EXIT_NO)
 
 

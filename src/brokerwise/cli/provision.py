@@ -105,7 +105,8 @@ def provision(
     gets its threshold and brokers and bandwidth cost least. The plan is audited
     before it appears. Several thresholds or --broker options are compared.
 
-    Exits 1 if there is no such fleet, or none within the --budget is known.
+    Exits 1 if there is no such fleet ("infeasible": that is proven), if none was
+    found ("unknown": there may be one), or if none within the --budget is known.
 
     \b
     Example:
@@ -329,5 +330,6 @@ class _Job:
 
 
 def _good(plan: Mapping[str, Any]) -> bool:
-    affordable = plan.get("affordable", "yes") == "yes"
-    return bool(plan["status"] != "infeasible" and affordable)
+    from brokerwise.report.provision_sentences import is_plan
+
+    return is_plan(plan) and plan.get("affordable", "yes") == "yes"

@@ -33,6 +33,7 @@ def _one(plan: Mapping[str, Any]) -> Iterator[str]:
         number_lines,
         served,
         stopped,
+        tried,
     )
 
     if not is_plan(plan):
@@ -45,7 +46,7 @@ def _one(plan: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {moves_sentence(plan)}"
     for label, text in number_lines(plan):
         yield f"  {label:<8} {text}"
-    for note in (*served(plan), *left_out(plan), *stopped(plan)):
+    for note in (*served(plan), *left_out(plan), *tried(plan), *stopped(plan)):
         yield f"  {note}"
     yield f"  {plan['algorithm']}, {plan['seconds']['total']:.1f} s"
 
@@ -63,6 +64,7 @@ def _several(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         served,
         stopped,
         title,
+        tried,
     )
 
     yield answer_of_several(plans)
@@ -74,7 +76,7 @@ def _several(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             continue
         if "affordable" in plan:
             yield f"  {title(plan)}: {budget_sentence(plan)}"
-        for note in (*left_out(plan), *stopped(plan)):
+        for note in (*left_out(plan), *tried(plan), *stopped(plan)):
             yield f"  {title(plan)}: {note}"
     possible = [plan for plan in plans if is_plan(plan)]
     for said in dict.fromkeys(text for plan in possible for text in served(plan)):

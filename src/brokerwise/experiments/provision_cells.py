@@ -62,10 +62,12 @@ def plan_cell(
         "capacity": draft.fleet.largest_capacity,
         "hour_usd": kind.hour_usd,
         "status": "planned",
-        "reason": draft.reason,
+        "reason": "",
     }
-    if draft.packing is None:
-        return cell | {"status": "infeasible", "rows": [], "problems": []}
+    if draft.refusal is not None:
+        refused = draft.plan(None)
+        said = {"status": str(refused.status), "reason": refused.reason}
+        return cell | said | {"rows": [], "problems": []}
     rows = _Rows(workload, scan, planning, draft, watch).all()
     problems = [f"{row['name']}: {p}" for row in rows for p in row.pop("problems")]
     problems += order_problems(_orders(rows))

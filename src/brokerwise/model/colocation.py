@@ -8,7 +8,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int32s, freeze_arrays, numbers
 from brokerwise.model.errors import InputError
-from brokerwise.model.plan import Status, gap
+from brokerwise.model.plan import WITHOUT_PLAN, Status, gap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,9 +84,9 @@ class ColocationPlan:
     kind: str = "colocate"
 
     def __post_init__(self) -> None:
-        infeasible = self.status is Status.INFEASIBLE
+        absent = self.status in WITHOUT_PLAN
         for name in ("objective", "bound"):
-            if (getattr(self, name) is None) != infeasible:
+            if (getattr(self, name) is None) != absent:
                 raise InputError(
                     f"{name} of a plan that is {self.status}: found "
                     f"{getattr(self, name)}"

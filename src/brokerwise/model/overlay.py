@@ -8,7 +8,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Int32s, Int64s, freeze_arrays
 from brokerwise.model.errors import InputError
-from brokerwise.model.plan import Status, gap
+from brokerwise.model.plan import WITHOUT_PLAN, Status, gap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +64,9 @@ class OverlayPlan:
 
     def __post_init__(self) -> None:
         freeze_arrays(self, "overlay plan", broker=np.int32, load=np.int64)
-        infeasible = self.status is Status.INFEASIBLE
+        absent = self.status in WITHOUT_PLAN
         for name in ("objective", "bound"):
-            if (getattr(self, name) is None) != infeasible:
+            if (getattr(self, name) is None) != absent:
                 raise InputError(
                     f"{name} of a plan that is {self.status}: found "
                     f"{getattr(self, name)}"

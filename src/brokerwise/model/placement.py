@@ -14,17 +14,22 @@ class Placement:
     """Runs: so many pairs of a topic on a broker, by topic, then in run order.
 
     The selected pairs of a topic, in order of their subscribers, fill its runs
-    one after the other. So O(topics) numbers say where every pair goes.
+    one after the other. So O(topics) numbers say where every pair goes. Only where
+    that cannot be, as nothing may move, `pair_broker` has the broker of each selected
+    pair; the runs are then in any order.
     """
 
     topic: Int32s
     broker: Int32s
     pairs: Int64s
+    pair_broker: Int32s | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(
             self, "placement", topic=np.int32, broker=np.int32, pairs=np.int64
         )
+        if self.pair_broker is not None:
+            freeze_arrays(self, "placement", pair_broker=np.int32)
         if not len(self.topic) == len(self.broker) == len(self.pairs):
             raise InputError(
                 f"placement: {len(self.topic):,} topics, {len(self.broker):,} brokers "
@@ -63,10 +68,30 @@ class Placement:
                 f"placement: topic {topic} has {selected[topic]:,} selected pairs "
                 f"but runs for {served[topic]:,}"
             )
+        if self.pair_broker is not None:
+            return self._checked_pairs(selection, self.pair_broker)
         brokers = np.empty(selection.pairs, np.int32)
         # A stable sort by topic keeps subscribers in order, as the runs are.
         order = np.argsort(selection.topics, kind="stable")
         brokers[order] = np.repeat(self.broker, self.pairs)
+        return brokers
+
+    def _checked_pairs(self, selection: Interests, brokers: Int32s) -> Int32s:
+        """The brokers of the pairs, if there are as many on each as the runs say."""
+        if len(brokers) != selection.pairs:
+            raise InputError(
+                f"placement: found brokers of {len(brokers):,} pairs, expected of "
+                f"{selection.pairs:,}"
+            )
+        key = selection.topics.astype(np.int64) << 32 | brokers
+        found, pairs = np.unique(key, return_counts=True)
+        runs = self.topic.astype(np.int64) << 32 | self.broker
+        order = np.argsort(runs)
+        if not (
+            np.array_equal(found, runs[order])
+            and np.array_equal(pairs, self.pairs[order])
+        ):
+            raise InputError("placement: the brokers of its pairs differ from its runs")
         return brokers
 
     def __repr__(self) -> str:

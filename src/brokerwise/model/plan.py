@@ -18,9 +18,17 @@ from brokerwise.model.weights import PLAIN, Weights
 
 
 class Status(StrEnum):
+    """`infeasible` is proven; `unknown` says that no plan was found, though there may
+    be one. Neither comes with a plan."""
+
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+
+
+WITHOUT_PLAN = (Status.INFEASIBLE, Status.UNKNOWN)
+"""What a status is where there is no plan."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,10 +53,11 @@ class Plan:
     """A plan of kind `provision` or `fill`: which pairs are served, and where.
 
     `bound` is proven: no plan has a better objective. Both are None if and only if
-    the problem is infeasible: there is no plan then, and `reason` says why, with
-    numbers. `figures` are the kind's own results (cost, delivered, ...), which can be
-    read as attributes; `options`, `seed` and `weights` are enough to repeat it.
-    `selection` is None for a plan whose pairs are on disk only.
+    there is no plan (infeasible or unknown): `reason` says why, with numbers.
+    `figures` are the kind's own results (cost, delivered, ...), which can be read as
+    attributes; `options`, `seed` and `weights` are enough to repeat it. `tried` are
+    the ways to plan that found nothing, such as `shared+tight`. `selection` is None
+    for a plan whose pairs are on disk only.
     """
 
     kind: str
@@ -67,6 +76,7 @@ class Plan:
     seconds: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
     weights: Weights = PLAIN
+    tried: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("objective", "bound"):
@@ -80,11 +90,11 @@ class Plan:
 
     def _checked(self, name: str) -> float | None:
         value: float | None = getattr(self, name)
-        infeasible = self.status is Status.INFEASIBLE
-        if (value is None) != infeasible or not (value is None or isfinite(value)):
+        absent = self.status in WITHOUT_PLAN
+        if (value is None) != absent or not (value is None or isfinite(value)):
             raise InputError(
                 f"{name} of a plan that is {self.status}: found {value}, "
-                f"expected {'none' if infeasible else 'a number'}"
+                f"expected {'none' if absent else 'a number'}"
             )
         return value if value is None else float(value)
 
@@ -110,7 +120,7 @@ class Plan:
             value: float = figures[name]
             return value
         kind, status = self.__dict__.get("kind"), self.__dict__.get("status")
-        what = f"{status} plan" if status is Status.INFEASIBLE else "plan"
+        what = f"{status} plan" if status in WITHOUT_PLAN else "plan"
         raise AttributeError(f"this {what} of kind {kind!r} has no {name!r}")
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ This is the one place where Mbit/s, days and dollars become those, and back.
 """
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from math import isfinite
 
@@ -17,6 +18,8 @@ BYTES_PER_GIGABYTE = 10**9
 HOURS_PER_MONTH = 730
 SECONDS_PER_HOUR = 3600
 MOST_USD = 1e12
+
+_MOST_DIGITS = 17  # what tells any two floating-point numbers from each other
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -132,6 +135,19 @@ def megabits_per_second(
 
 def hours(seconds: int) -> float:
     return seconds / SECONDS_PER_HOUR
+
+
+def told_apart(write: Callable[[float, int], str], *numbers: float) -> tuple[str, ...]:
+    """Numbers for one sentence: those that differ are also written differently.
+
+    `write` writes a number with so many digits more than usual; it is asked for as few
+    as do.
+    """
+    for more in range(_MOST_DIGITS):
+        texts = tuple(write(number, more) for number in numbers)
+        if len(set(texts)) == len(set(numbers)):
+            return texts
+    return tuple(map(repr, numbers))
 
 
 def _split(text: str, field: str, expected: str) -> tuple[Fraction, str]:

@@ -7,7 +7,7 @@ from brokerwise.auditing.colocation import audit_staged_colocation
 from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import Predictor
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.pipeline.colocate_feedback import Feedback, read_feedback
 from brokerwise.pipeline.progress import Progress, Stopwatch
@@ -96,7 +96,7 @@ def colocate_directory(
         found = Colocated(
             plan, None, read.table, stored, origin, feedback, read.left_out
         )
-        if plan.status is Status.INFEASIBLE:
+        if plan.status in WITHOUT_PLAN:
             output.abort()
             return replace(found, plan=replace(plan, seconds=progress.seconds))
         return _written(found, model, output, progress)

@@ -9,7 +9,7 @@ from brokerwise.auditing.findings import Violation
 from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.latency import Predictor
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.pipeline.colocate import Request, planned
 from brokerwise.pipeline.colocate_feedback import Feedback
@@ -49,7 +49,7 @@ class SavableColocationPlan(ColocationPlan):
 
     def save(self, directory: str | PathLike[str], *, force: bool = False) -> str:
         """Audit the plan and write it; returns its digest."""
-        if self.status is Status.INFEASIBLE:
+        if self.status in WITHOUT_PLAN:
             raise InputError(f"there is no plan to save: {self.reason}")
         if self.topics is None or self.source is None or self.model_origin is None:
             raise InputError(

@@ -9,7 +9,7 @@ from brokerwise.auditing.overlay import audit_staged_overlay, overlay_violations
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.planners.overlay.options import Options
@@ -64,7 +64,7 @@ def overlay_directory(
         with progress.stage("read"):
             read = read_network(network)
         plan = solve(read, replace(options, stage=progress.stage))
-        if plan.status is Status.INFEASIBLE:
+        if plan.status in WITHOUT_PLAN:
             output.abort()
             return Wired(replace(plan, seconds=progress.seconds), None, read, digest)
         with progress.stage("write"):
@@ -115,7 +115,7 @@ class SavableOverlayPlan(OverlayPlan):
         `network` is where the network is, or will be, on disk, if the plan does not
         know. Without one the plan is still tied to the network by its digest.
         """
-        if self.status is Status.INFEASIBLE:
+        if self.status in WITHOUT_PLAN:
             raise InputError(f"there is no plan to save: {self.reason}")
         if self.network is None:
             raise InputError("this plan does not know its network")

@@ -6,7 +6,7 @@ from typing import Any
 
 from brokerwise.auditing.memory import violations
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.model.plan import Plan, Status
+from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.model.workload import Workload
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import write_plan
@@ -35,7 +35,7 @@ class SavablePlan(Plan):
         `workload` is where the workload is, or will be, on disk, if the plan does
         not know. Without one the plan is still tied to the workload by its digest.
         """
-        if self.status is Status.INFEASIBLE:
+        if self.status in WITHOUT_PLAN:
             raise InputError(f"there is no plan to save: {self.reason}")
         if self.workload is None:
             raise InputError("the pairs of this plan are on disk already")

@@ -6,6 +6,7 @@ A result is what `brokerwise colocate --json` prints.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.report.numbers import counted, percent, significant
 from brokerwise.report.provision_sentences import gap_text
 
@@ -36,7 +37,7 @@ ADVICE = {
 
 
 def is_plan(result: Result) -> bool:
-    return bool(result["status"] != "infeasible")
+    return result["status"] not in WITHOUT_PLAN
 
 
 def answer(result: Result) -> str:

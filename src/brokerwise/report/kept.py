@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from brokerwise.model.errors import InputError
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.report.page import Page, is_page, render_page
 from brokerwise.report.reports import REPORTS
 
@@ -104,12 +105,12 @@ def _named(value: Any, place: str) -> Any:
 
 
 def _refuse_without_plan(result: Mapping[str, Any], name: str) -> None:
-    """What is infeasible is an answer, but there is no plan to report on."""
+    """What is infeasible or unknown is an answer, but no plan to report on."""
     plans = result.get("plans", [result])
     if not isinstance(plans, list) or not all(isinstance(p, Mapping) for p in plans):
         return
-    if plans and all(plan.get("status") == "infeasible" for plan in plans):
-        reason = plans[0].get("reason", "infeasible")
+    if plans and all(plan.get("status") in WITHOUT_PLAN for plan in plans):
+        reason = plans[0].get("reason", plans[0]["status"])
         raise InputError(f"{name}: there is no plan to report on: {reason}")
 
 

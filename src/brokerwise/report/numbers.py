@@ -15,16 +15,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def significant(number: float) -> str:
-    """Three digits that matter, all digits of what is left of the point."""
+def significant(number: float, more: int = 0) -> str:
+    """Three digits that matter, or so many more; all digits of what is left of the
+    point."""
     if number == 0:
         return "0"
     if abs(number) >= 10 ** (_DIGITS - 1):
-        return f"{number:,.0f}"
-    if abs(number) >= 1e-4:
-        return f"{number:.{_DIGITS}g}"
-    mantissa, exponent = f"{number:.{_DIGITS - 1}e}".split("e")
+        return f"{number:,.{more}f}"
+    if _rounded(number, more) >= 1e-4:
+        return f"{number:.{_DIGITS + more}g}"
+    mantissa, exponent = f"{number:.{_DIGITS - 1 + more}e}".split("e")
     return f"{mantissa} {_TIMES} {power_of_ten(int(exponent))}"
+
+
+def _rounded(number: float, more: int) -> float:
+    """The size that is written: what rounds to a larger unit is written as one."""
+    return float(f"{abs(number):.{_DIGITS + more}g}")
 
 
 def percent(share: float) -> str:
@@ -42,11 +48,14 @@ def percent_up(share: float) -> str:
     return f"{significant(math.ceil(hundreds / unit - 1e-9) * unit)} %"
 
 
-def dollars(usd: float) -> str:
-    """`$340.20`, `$1,034`: cents below a thousand, three digits below ten cents."""
-    if abs(usd) >= 1000:
-        return f"${usd:,.0f}"
-    return f"${usd:.2f}" if abs(usd) >= 0.1 else f"${significant(usd)}"
+def dollars(usd: float, more: int = 0) -> str:
+    """`$340.20`, `$1,034`: cents below a thousand, three digits below ten cents; and
+    `more` digits, of which those of a thousand are cents first."""
+    if float(f"{abs(usd):.{2 + more}f}") >= 1000:
+        return f"${usd:,.{more + 1 if more else 0}f}"
+    if _rounded(usd, more) >= 0.1:
+        return f"${usd:.{2 + more}f}"
+    return f"${significant(usd, more)}"
 
 
 def duration(seconds: int) -> str:

@@ -6,6 +6,8 @@ A result is what `brokerwise overlay --json` prints.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from brokerwise.model.plan import WITHOUT_PLAN
+from brokerwise.model.units import told_apart
 from brokerwise.report.numbers import counted, percent, percent_up, significant
 from brokerwise.report.provision_sentences import gap_text
 
@@ -16,13 +18,13 @@ _SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def is_plan(result: Result) -> bool:
-    return bool(result["status"] != "infeasible")
+    return result["status"] not in WITHOUT_PLAN
 
 
 def answer(result: Result) -> str:
     """The plan in a sentence: what it costs, and how good that is."""
     if not is_plan(result):
-        return f"infeasible: {result['reason']}"
+        return f"{result['status']}: {result['reason']}"
     if not result["users"]:
         return "There are no users: there is nothing to wire."
     if not result["load"]:
@@ -122,7 +124,7 @@ def _who(result: Result) -> str:
 def _beside_random(result: Result) -> str:
     if result["crr"] is None or result["random"] == result["cost"]:
         return ""
-    times = significant(result["crr"])
+    times, _ = told_apart(significant, result["crr"], 1)
     return f"; random wiring would cost {times} times as much"
 
 

@@ -24,6 +24,7 @@ from brokerwise.report.provision_sentences import (
     served,
     stopped,
     title,
+    tried,
 )
 from brokerwise.report.repeating import how_to_repeat
 
@@ -125,9 +126,9 @@ def _facts_of_several(plans: Sequence[Result]) -> list[Fact]:
         facts += [Fact(label, f"{plan['modest']:,}", said) for said in served(plan)]
     for plan in plans:
         if not is_plan(plan):
-            facts.append(Fact(title(plan), "infeasible", plan["reason"]))
+            facts.append(Fact(title(plan), plan["status"], plan["reason"]))
             continue
-        said = [*left_out(plan), *stopped(plan)]
+        said = [*left_out(plan), *tried(plan), *stopped(plan)]
         if "budget" in plan:
             said.insert(0, budget_sentence(plan))
         if said:
@@ -166,6 +167,7 @@ def _inputs(result: Result, plans: Sequence[Result]) -> list[Fact]:
             "; ".join(
                 [
                     f"certified bound after {counted(rounds, 'round')} of ascent",
+                    *tried(first),
                     *stopped(first),
                 ]
             ),

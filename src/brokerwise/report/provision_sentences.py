@@ -5,8 +5,11 @@ A result is what `brokerwise provision --json` prints of one plan.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
 from typing import Any
 
+from brokerwise.model.plan import WITHOUT_PLAN, Status
+from brokerwise.model.units import told_apart
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import (
     counted,
@@ -22,13 +25,13 @@ _BY_CAPACITY = re.compile(r"broker-[0-9]+")
 
 
 def is_plan(result: Result) -> bool:
-    return bool(result["status"] != "infeasible")
+    return result["status"] not in WITHOUT_PLAN
 
 
 def answer(result: Result) -> str:
     """The plan in a sentence."""
     if not is_plan(result):
-        return f"infeasible: {result['reason']}"
+        return f"{result['status']}: {result['reason']}"
     if not result["brokers"]:
         return "Nothing has to be carried: no broker is needed, which costs nothing."
     verb = "carries" if result["brokers"] == 1 else "carry"
@@ -44,14 +47,17 @@ def answer_of_several(results: Sequence[Result]) -> str:
     plans = [result for result in results if is_plan(result)]
     many = counted(len(results), "plan")
     if not plans:
-        return f"None of {many} is possible."
+        proven = all(result["status"] == Status.INFEASIBLE for result in results)
+        return f"None of {many} {'is possible' if proven else 'was found'}."
     by_cost = sorted(plans, key=lambda plan: plan["cost"])
     low, high = by_cost[0], by_cost[-1]
-    impossible = len(results) - len(plans)
-    rest = f"; {impossible:,} of them infeasible" if impossible else ""
+    states = [result["status"] for result in results]
+    numbers = [(states.count(status), status) for status in WITHOUT_PLAN]
+    rest = "".join(f"; {n:,} of them {status}" for n, status in numbers if n)
+    least, most = told_apart(dollars, low["cost"], high["cost"])
     return (
-        f"{many}{rest}: from {dollars(low['cost'])} ({title(low)}) to "
-        f"{dollars(high['cost'])} ({title(high)}) a period of {_period(low)}."
+        f"{many}{rest}: from {least} ({title(low)}) to {most} ({title(high)}) a period "
+        f"of {_period(low)}."
     )
 
 
@@ -66,18 +72,20 @@ def fleet_label(result: Result) -> str:
 
 def budget_sentence(result: Result) -> str:
     """Can it be had for so much, and how that is known."""
-    cost, bound = result["cost"], result["bound"]
-    budget = dollars(result["budget"])
+    money = (result["budget"], result["cost"], result["bound"])
     if result["affordable"] == "yes":
-        return f"yes: {dollars(cost)} is within the budget of {budget}"
+        budget, cost = told_apart(dollars, *money[:2])
+        return f"yes: {cost} is within the budget of {budget}"
     if result["affordable"] == "no":
+        budget, bound = told_apart(dollars, money[0], money[2])
         return (
-            f"no: every plan costs at least {dollars(bound)}, "
+            f"no: every plan costs at least {bound}, "
             f"which is above the budget of {budget}"
         )
+    budget, cost, bound = told_apart(dollars, *money)
     return (
-        f"unknown: this plan costs {dollars(cost)}, every plan at least "
-        f"{dollars(bound)}, and the budget of {budget} is between them"
+        f"unknown: this plan costs {cost}, every plan at least {bound}, and the budget "
+        f"of {budget} is between them"
     )
 
 
@@ -102,12 +110,18 @@ def number_lines(result: Result) -> Iterator[tuple[str, str]]:
     yield "prices", prices(result)
     naive = result.get("naive")
     if naive and naive["cost"]:
-        saved = percent(1 - result["cost"] / naive["cost"])
-        yield (
-            "naive",
-            f"{counted(naive['brokers'], 'broker')}, {dollars(naive['cost'])}: "
-            f"you save {saved}",
-        )
+        beside = _beside(result["cost"], naive["cost"])
+        brokers = counted(naive["brokers"], "broker")
+        yield "naive", f"{brokers}, {dollars(naive['cost'])}: {beside}"
+
+
+def _beside(cost: float, naive: float) -> str:
+    """What the naive plan costs next to this one; it may cost less."""
+    if isclose(cost, naive):
+        return "as much as this plan"
+    if naive < cost:
+        return f"{percent(1 - naive / cost)} less than this plan"
+    return f"you save {percent(1 - cost / naive)}"
 
 
 def prices(result: Result) -> str:
@@ -137,6 +151,17 @@ def left_out(result: Result) -> Iterator[str]:
         )
 
 
+def tried(result: Result) -> Iterator[str]:
+    """Ways that found nothing before the one that did."""
+    ways: Sequence[str] = result.get("tried", ())
+    if ways:
+        rest = f" and {counted(len(ways) - 1, 'other way')}" if len(ways) > 1 else ""
+        yield (
+            f"{ways[0]}{rest} found no plan within the limits of the fleet; "
+            f"{result['algorithm']} did"
+        )
+
+
 def stopped(result: Result) -> Iterator[str]:
     if result["options"].get("stopped"):
         yield "the search was stopped by --seconds: another run may end elsewhere"
@@ -147,15 +172,32 @@ def moves_sentence(result: Result) -> str:
     moves, limit = result["moves"], result["max_moves"]
     budget = "" if limit is None else f" (budget {limit:,})"
     verb = "moves" if moves == 1 else "move"
-    before, fresh = result["cost_before"], result["cost_fresh"]
-    change = "" if before is None else f"{dollars(before)} -> "
-    anew = "" if fresh is None else f", from scratch {dollars(fresh)}"
+    cost, change, anew = _change_of_cost(result)
     return (
         f"{moves:,} of {counted(result['pairs'], 'pair')} {verb}{budget}, "
         f"{result['added']:,} added, {result['removed']:,} removed; "
         f"{counted(result['brokers_added'], 'broker')} added, "
         f"{result['brokers_removed']:,} removed; "
-        f"cost {change}{dollars(result['cost'])}{anew}"
+        f"cost {change}{cost}{anew}"
+    )
+
+
+def _change_of_cost(result: Result) -> tuple[str, str, str]:
+    """The cost, and what it was before and would be from scratch, if that is known;
+    what differs by rounding only is the same."""
+    cost = result["cost"]
+    known = {
+        key: cost if isclose(result[key], cost) else result[key]
+        for key in ("cost_before", "cost_fresh")
+        if result[key] is not None
+    }
+    text, *others = told_apart(dollars, cost, *known.values())
+    said = dict(zip(known, others, strict=True))
+    before, fresh = said.get("cost_before"), said.get("cost_fresh")
+    return (
+        text,
+        "" if before is None else f"{before} -> ",
+        "" if fresh is None else f", from scratch {fresh}",
     )
 
 
@@ -175,7 +217,7 @@ def comparison(results: Sequence[Result]) -> Table:
 def _row(result: Result) -> tuple[str, ...]:
     first = (fleet_label(result), f"{result['threshold']:,}")
     if not is_plan(result):
-        return (*first, "infeasible", *[""] * 7)
+        return (*first, result["status"], *[""] * 7)
     return (
         *first,
         f"{result['brokers']:,}",

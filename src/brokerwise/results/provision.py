@@ -20,11 +20,15 @@ _FIGURES = (
     *("load_bound_paper", "bound_paper", "gap_paper", "modest", "left_out"),
 )
 
+# What was found to do where there is no plan: more brokers, or more moves.
+_FOUND = ("brokers_found", "moves_found")
+
 
 def plan_result(
     plan: "Plan", header: "PlanHeader | None", out: "Place", facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One plan; where there is none, its figures are null and `reason` says why."""
+    """One plan; where there is none, its figures are null, but for what is proven,
+    and `reason` says why."""
     done = header is not None
     result = {
         "kind": plan.kind,
@@ -41,22 +45,27 @@ def plan_result(
         "load": plan.load if done else None,
         **{key: _finite(plan.figures.get(key)) for key in _FIGURES},
         "options": dict(plan.options),
+        "tried": list(plan.tried),
         "seed": plan.seed,
         "seconds": dict(plan.seconds),
         "out": str(out) if done else None,
         "digest": None if header is None else header.digest,
         **facts,
     }
-    return result if done else result | {"reason": plan.reason}
+    if done:
+        return result
+    found = {name: plan.figures.get(name) for name in _FOUND}
+    return result | {"reason": plan.reason, **found}
 
 
 def budget_result(plan: "Plan", budget: float | None) -> dict[str, Any]:
     """Whether a plan can be had for so much; nothing if nobody asked."""
+    from brokerwise.model.plan import Status
     from brokerwise.planners.provision.budget import affordable
 
     if budget is None:
         return {}
-    if plan.objective is None:
+    if plan.status is Status.INFEASIBLE:
         return {"budget": budget, "affordable": "no"}
     return {"budget": budget, "affordable": affordable(plan, budget).value}
 

@@ -231,12 +231,17 @@ def read_plan(place: Place) -> Plan:
         selection=selection,
         weights=_read_weights(place, header, selection.subscribers),
     )
-    if not np.array_equal(plan.placement.brokers_of(selection), broker_of_pair):
+    if np.array_equal(plan.placement.brokers_of(selection), broker_of_pair):
+        return plan
+    placement = replace(plan.placement, pair_broker=broker_of_pair)
+    try:
+        placement.brokers_of(selection)
+    except InputError as cause:
         raise InputError(
             f"{place}: the placement puts pairs on other brokers than the assignment "
             "says; find out which with brokerwise audit"
-        )
-    return plan
+        ) from cause
+    return replace(plan, placement=placement)
 
 
 def read_plan_runs(place: Place, header: PlanHeader) -> Plan:

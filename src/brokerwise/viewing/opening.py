@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from brokerwise.auditing.findings import Findings
 from brokerwise.model.errors import InputError
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.planners.control import Stage
 from brokerwise.storage.header import header_content
 from brokerwise.storage.place import Place
@@ -68,8 +68,9 @@ def _kind(place: Place) -> str:
         raise InputError(
             f"{place} is a plan of kind {kind!r}, expected {', '.join(_OPENERS)}"
         )
-    if header_content(place, HEADER, format=FORMAT).get("status") == Status.INFEASIBLE:
-        raise InputError(f"{place} is infeasible: there is no plan to show")
+    status = header_content(place, HEADER, format=FORMAT).get("status")
+    if status in WITHOUT_PLAN:
+        raise InputError(f"{place} is {status}: there is no plan to show")
     return kind
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from brokerwise.model.errors import InputError
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.report.numbers import dollars
 from brokerwise.report.plots import Plot, Series
 from brokerwise.report.provision_comparison import cost_against_threshold
@@ -46,8 +46,8 @@ def _beside(place: Place, header: PlanHeader) -> Iterator[dict[str, Any]]:
         try:
             found = read_plan_header(Place(str(folder)))
             same = found.workload["digest"] == header.workload["digest"]
-            infeasible = found.status == Status.INFEASIBLE
-            if not same or found.kind != header.kind or infeasible:
+            absent = found.status in WITHOUT_PLAN
+            if not same or found.kind != header.kind or absent:
                 continue
             compared = _compared(found)
             usable = all(isfinite(compared[key]) for key in _NUMBERS)

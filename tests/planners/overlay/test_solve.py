@@ -18,6 +18,7 @@ from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Status
 from brokerwise.pipeline.network_generate import NetworkSettings, generate
 from brokerwise.planners.control import never
+from brokerwise.planners.overlay import placing
 from brokerwise.planners.overlay.bound import lower_bound
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.evaluate import Evaluation, costs_of
@@ -259,3 +260,19 @@ def test_infeasible_says_how_much_is_missing() -> None:
     assert plan.status is Status.INFEASIBLE
     reason = f"capacity of all brokers is {need - 1:,}, users need {need:,}"
     assert plan.reason == reason
+
+
+def test_a_search_that_was_not_completed_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody is missing a byte in all, but only exact fits would do."""
+    network = generate(REGIMES["plane"], seed=2)
+    need = int(Demand.of(network).load.sum())
+    capacity = np.full(12, need // 12)
+    capacity[0] += need - capacity.sum()
+    monkeypatch.setattr(placing, "PLACEMENTS", 10)
+    plan = solve(replace(network, capacity=capacity), Options())
+    assert plan.status is Status.UNKNOWN
+    assert plan.reason.startswith("no packing was found: at best ")
+    assert (plan.objective, plan.bound, plan.gap) == (None, None, None)
+    assert overlay_violations(plan, network) == []

@@ -118,3 +118,44 @@ def random_workload(seed: int, topics: int, subscribers: int, most: int) -> Work
         subscribers=[f"v{v:03d}" for _, v in chosen],
         rates={f"t{t}": int(rng.integers(0, most)) for t in range(topics)},
     )
+
+
+def can_be_served(workload: Workload, fleet: Fleet, threshold: int) -> bool:
+    """Whether there is any plan at all: every pair of every subscriber on every
+    broker, or nowhere, until all needs are met."""
+    rates, required = workload.rates.tolist(), needs(workload, threshold)
+    wanted = [workload.interests.of(v).tolist() for v in range(workload.subscribers)]
+    # A broker is its room and the topics on it. More than one for each pair is idle.
+    empty = tuple(
+        (kind.capacity, ())
+        for kind in fleet
+        for _ in range(
+            min(workload.pairs, workload.pairs if kind.count is None else kind.count)
+        )
+    )
+    failed: set[Any] = set()
+
+    def serve(v: int, at: int, got: int, brokers: tuple[Any, ...]) -> bool:
+        if v == len(wanted):
+            return True
+        if got >= required[v]:
+            return serve(v + 1, 0, 0, brokers)
+        state = (v, at, got, brokers)
+        if at == len(wanted[v]) or state in failed:
+            return False
+        topic = wanted[v][at]
+        for room, topics in dict.fromkeys(brokers):
+            load = rates[topic] * (1 if topic in topics else 2)
+            if load <= room:
+                others = list(brokers)
+                others.remove((room, topics))
+                loaded = (room - load, tuple(sorted({*topics, topic})))
+                after = tuple(sorted([*others, loaded]))
+                if serve(v, at + 1, got + rates[topic], after):
+                    return True
+        if serve(v, at + 1, got, brokers):
+            return True
+        failed.add(state)
+        return False
+
+    return serve(0, 0, 0, empty)

@@ -1,5 +1,6 @@
 """Re-planning on runs and counts: capacities, moves, and what is worth a move."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.planners.provision.layout import Former
 from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.replan import EQUAL, Proposal, Served, replan
+from brokerwise.planners.provision.staying import stay
 
 Where = dict[tuple[int, int], int]  # (topic, subscriber) -> broker
 
@@ -186,6 +188,53 @@ def test_what_is_unchanged_and_fits_stays_where_it_is(case: Case) -> None:
         proposal, _ = unchanged.replan(0)
         assert proposal is not None
         assert unchanged.after(proposal) == case.before
+
+
+@given(case=cases(), count=st.none() | st.integers(1, 4))
+def test_nothing_moves_wherever_what_is_kept_fits(
+    case: Case, count: int | None
+) -> None:
+    types = [replace(kind, count=count) for kind in case.fleet]
+    case = replace(case, fleet=Fleet.types(*types, gigabyte_usd=100.0))
+    rates = np.array(case.rates, np.int64)
+    found = stay(case.former(), case.tally(), rates, case.fleet, case.prices)
+    kept = {pair: b for pair, b in case.before.items() if pair in set(case.now)}
+    loads = dict.fromkeys(kept.values(), 0)
+    for (t, _), b in kept.items():
+        loads[b] += case.rates[t]
+    for t, b in {(t, b) for (t, _), b in kept.items()}:
+        loads[b] += case.rates[t]
+    fits = all(
+        case.kinds[b] >= 0 and load <= types[case.kinds[b]].capacity
+        for b, load in loads.items()
+    )
+    if found is None:
+        assert not fits or count is not None
+        return
+    assert fits
+    for b in loads:
+        assert found.brokers_from[found.number[b]] == b
+    where = {pair: int(found.number[b]) for pair, b in kept.items()}
+    for t in range(len(case.rates)):
+        new = sorted(v for topic, v in case.now if topic == t and (t, v) not in kept)
+        mine = found.added.topic == t
+        homes = np.repeat(found.added.broker[mine], found.added.pairs[mine]).tolist()
+        where |= {(t, v): b for v, b in zip(new, homes, strict=True)}
+    runs = found.packing.placement
+    counted = Counter((t, b) for (t, _), b in where.items())
+    assert counted == {
+        (t, b): n
+        for t, b, n in zip(
+            runs.topic.tolist(), runs.broker.tolist(), runs.pairs.tolist(), strict=True
+        )
+    }
+    total = [0] * len(found.brokers_from)
+    for (t, b), n in counted.items():
+        total[b] += case.rates[t] * (n + 1)
+    kinds = found.packing.broker_type.tolist()
+    assert all(load <= types[k].capacity for load, k in zip(total, kinds, strict=True))
+    assert all(load > 0 for load in total)
+    assert count is None or max(Counter(kinds).values(), default=0) <= count
 
 
 def test_a_grown_topic_sheds_no_more_than_it_must() -> None:

@@ -18,7 +18,7 @@ from brokerwise.kernels.keeping import mark_block
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Fleet
-from brokerwise.model.plan import Status
+from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.planners.provision.layout import Former
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import (
@@ -139,7 +139,7 @@ def open_former(
     block of subscribers.
     """
     plan = read_plan_header(place)
-    if plan.kind != "provision" or plan.status == Status.INFEASIBLE:
+    if plan.kind != "provision" or plan.status in WITHOUT_PLAN:
         raise InputError(
             f"{place} is a plan of kind {plan.kind} that is {plan.status}: there is "
             "nothing to start from",

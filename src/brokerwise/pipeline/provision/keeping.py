@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import numpy as np
 
 from brokerwise.kernels.keeping import Kept, Tally, keep_block, narrowed
+from brokerwise.kernels.placing import Cursor, Homes, place_block
 from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.arrays import INT64_MAX, Int32s, Int64s
 from brokerwise.model.errors import InputError
@@ -21,7 +22,10 @@ from brokerwise.pipeline.provision.former import (
     read_block,
     read_names,
 )
+from brokerwise.planners.provision.staying import Staying
+from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
+from brokerwise.storage.plan import PlacementBlock, write_placement_part
 from brokerwise.storage.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -155,6 +159,72 @@ def changes(
         both = int(np.count_nonzero(served))
         total += Changes(same, both - same, len(was) - both)
     return total
+
+
+def stayed(
+    source: Keeping, parts: Sequence[str], number: Int32s, homes: Homes, cursor: Cursor
+) -> Iterator[PlacementBlock]:
+    """Where everything that is served goes if nothing moves.
+
+    `number` is what each former broker is called now; what was not served before goes
+    to `homes`, of which the cursor says how many such pairs were there before.
+    """
+    for name in parts:
+        for block, was, kept in source.kept_blocks(name):
+            offsets, topics, was = narrowed(block.offsets, block.topics, was, kept.held)
+            brokers = np.where(was >= 0, number[was], np.int32(-1))
+            brokers[was < 0] = place_block(homes, cursor, topics[was < 0])
+            yield PlacementBlock(block.first, offsets, topics, brokers)
+
+
+def write_stayed(
+    scan: "SparkScan", source: Keeping, found: Staying, output: Output
+) -> dict[str, list[bytes]]:
+    """Write that placement in tasks; the digests of each part's blocks, by name."""
+    (output.root / "placement").make()
+    homes = scan.share(Homes.of(found.added, len(scan.rates)))
+    counts = scan.in_groups(partial(_new_of_cut, source, homes))
+    before = np.cumsum(counts, axis=0) - counts
+    starts = {group.number: before[i] for i, group in enumerate(scan.groups)}
+    number = scan.share(found.number)
+    task = partial(_stay_group, source, homes, number, starts, output.root, output.run)
+    parts = {}
+    for written in scan.in_groups(task):
+        for part, attempt, digests in written:
+            name = output.part(part)
+            (output.root / "placement" / attempt).rename(name)
+            parts[name] = digests
+    return parts
+
+
+def _new_of_cut(source: Keeping, homes: Shared[Homes], group: "Group") -> Int64s:
+    """The new pairs of each topic whose new pairs go to several brokers."""
+    counts = np.zeros(source.topics, np.int64)
+    for _, name in group.parts:
+        for block, was, kept in source.kept_blocks(name):
+            new = block.topics[kept.held & (was < 0)]
+            counts += np.bincount(new, minlength=source.topics)
+    return counts[homes.value.cut]
+
+
+def _stay_group(
+    source: Keeping,
+    homes: Shared[Homes],
+    number: Shared[Int32s],
+    before: dict[int, Int64s],
+    root: Place,
+    run: str,
+    group: "Group",
+) -> list[tuple[int, str, list[bytes]]]:
+    from brokerwise.pipeline.attempts import attempt_name
+
+    cursor, written = Cursor.after(homes.value, before[group.number]), []
+    for part, name in group.parts:
+        blocks = stayed(source, [name], number.value, homes.value, cursor)
+        attempt = attempt_name(run, part, ".parquet")
+        digests = write_placement_part(root, attempt, blocks)
+        written.append((part, attempt, digests))
+    return written
 
 
 def served(source: Keeping, parts: Sequence[str]) -> Interests:

@@ -10,6 +10,7 @@ import numpy as np
 
 from brokerwise.auditing.case import staged_case
 from brokerwise.kernels.keeping import Tally
+from brokerwise.kernels.placing import Cursor, Homes
 from brokerwise.kernels.selection import Rule
 from brokerwise.model.interests import Interests
 from brokerwise.model.plan import Plan
@@ -32,23 +33,26 @@ from brokerwise.pipeline.provision.keeping import (
     Shared,
     changes,
     served,
+    stayed,
     tallied,
     tallied_in_tasks,
+    write_stayed,
 )
 from brokerwise.pipeline.refusal import refuse_wrong
-from brokerwise.planners.provision.bound import Traffic, certified_bound, paper_bound
+from brokerwise.planners.provision.bound import paper_bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.infeasible import no_packing
 from brokerwise.planners.provision.layout import Former
 from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.refusal import Refusal
 from brokerwise.planners.provision.replan import Proposal, Served, replan
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning
+from brokerwise.planners.provision.staying import Staying, stay
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan import HEADER, PlanHeader
+from brokerwise.storage.plan import HEADER, PlanHeader, finish_plan_header
 
 # Blocks of subscribers that a task compares.
 COMPARED = 16
@@ -62,8 +66,10 @@ class Replanned:
     are now, by another broker; `kept` by the same one; `added` are served only now,
     `removed` were only before. `cost_before` is what the former plan says that it
     costs, `cost_fresh` what a plan from scratch would (None: none was found).
-    `header` is None where the problem is infeasible, with these moves or at all:
-    nothing was written, and the plan's reason says why.
+    `header` is None where there is no plan, with these moves or at all: nothing was
+    written, and the plan's status and reason say why. What is infeasible is so with
+    any number of moves; whether there is a way with fewer moves than were found to be
+    enough is unknown, and that number is `moves_found` of the plan's figures.
     """
 
     plan: Plan
@@ -92,7 +98,7 @@ def replan_directory(
 
     At most `max_moves` pairs move to another broker, but capacities and thresholds
     come first: if there is no way found to keep them within so many moves, the
-    problem is infeasible, and the reason says how many do. Without a limit the
+    status is unknown, and the reason says how many do. Without a limit the
     cheapest plan is taken, and of equally cheap ones that with the fewest changes.
     Passes over the pairs: those of `provision_directory`, and about four more.
     """
@@ -153,8 +159,8 @@ class _Job:
 
     def make(self, output: Output, fresh: Draft, former: FormerPlan) -> Replanned:
         """Decide, write and audit; the plan does not appear yet."""
-        if fresh.survey.unreachable:
-            return self._infeasible(fresh, fresh.reason)
+        if fresh.refusal is not None and fresh.refusal.proven:
+            return self._refused(fresh, fresh.refusal)
         stage = self.options.stage
         rules = self._share(Rules(fresh.topics, fresh.choice.rule, former))
         source = self._source(rules)
@@ -163,20 +169,21 @@ class _Job:
         with stage("repack"):
             proposal = self._propose(fresh, held, anew)
         if proposal is None:
-            load = fresh.bound.load if fresh.bound is not None else 0
-            reason = fresh.reason or no_packing(load, fresh.fleet)
-            return self._infeasible(fresh, reason)
-        draft = self._draft(fresh, proposal)
+            # What was packed anew is a proposal, so that was not found either.
+            assert fresh.refusal is not None
+            return self._stayed(output, source, fresh, held, fresh.refusal)
+        draft = self._draft(fresh, proposal.packing, proposal.brokers_from)
         with stage("place"):
             scan, draft = self._chosen(source, draft, proposal)
             plan, header = self.engine.write(scan, draft, output)
         with stage("moves"):
-            found = self._changes(rules, output.root, header, proposal)
+            found = self._changes(rules, output.root, plan, header)
         if self.max_moves is not None and found.moves > self.max_moves:
-            return self._infeasible(fresh, self._too_many(found.moves))
+            too_many = self._too_many(found.moves)
+            return self._stayed(output, source, fresh, held, too_many)
         with stage("audit"):
             self._audit(header, output)
-        return self._replanned(fresh, plan, header, proposal, found)
+        return self._replanned(fresh, plan, header, found)
 
     def _propose(self, fresh: Draft, held: Tally, anew: Tally) -> Proposal | None:
         """What to do; the calmest way if none is sure to keep within the limit."""
@@ -203,32 +210,68 @@ class _Job:
         )
         return best or calmest
 
-    def _draft(self, fresh: Draft, proposal: Proposal) -> Draft:
-        bound = fresh.bound
-        if bound is None:
-            rates, choice = fresh.topics.rates, fresh.choice
-            bound = certified_bound(
-                self.scan,
-                fresh.topics,
-                fresh.survey,
-                fresh.fleet,
-                Traffic(choice.outgoing(rates), choice.incoming(rates)),
-                self.options.rounds,
-                self.options.stop,
-            )
+    def _stayed(
+        self,
+        output: Output,
+        source: Keeping,
+        fresh: Draft,
+        held: Tally,
+        refusal: Refusal,
+    ) -> Replanned:
+        """What moves nothing, in the place of what was written; the refusal if there
+        is no room for what is new."""
+        rates, stage = fresh.topics.rates, self.options.stage
+        found = stay(self.runs, held, rates, fresh.fleet, fresh.prices)
+        if found is None:
+            return self._refused(fresh, refusal)
+        with stage("place"):
+            plan, header = self._write_stayed(output, source, fresh, held, found)
+        with stage("moves"):
+            seen = self._changes(source.rules, output.root, plan, header)
+        with stage("audit"):
+            self._audit(header, output)
+        return self._replanned(fresh, plan, header, seen)
+
+    def _write_stayed(
+        self,
+        output: Output,
+        source: Keeping,
+        fresh: Draft,
+        held: Tally,
+        found: Staying,
+    ) -> tuple[Plan, PlanHeader]:
+        rates = fresh.topics.rates
+        draft = self._draft(fresh, found.packing, found.brokers_from.tolist())
+        draft = replace(draft, choice=Choice(Rule("greedy"), held.counts))
+        if isinstance(self.scan, MemoryScan):
+            homes = Homes.of(found.added, len(rates))
+            cursor = Cursor.after(homes, np.zeros(len(homes.cut), np.int64))
+            blocks = list(stayed(source, self._parts, found.number, homes, cursor))
+            brokers = np.concatenate([block.brokers for block in blocks])
+            runs = replace(found.packing.placement, pair_broker=brokers)
+            draft = replace(draft, packing=replace(found.packing, placement=runs))
+            selected = _Selected(served(source, self._parts))
+            return self.engine.write(selected, draft, output)
+        parts = write_stayed(self.scan, source, found, output)
+        plan, workload = draft.plan(None), self.engine.workload
+        digest = self.engine.header.digest
+        return plan, finish_plan_header(output, plan, parts, workload, digest)
+
+    def _draft(
+        self, fresh: Draft, packing: Packing, brokers_from: Sequence[int]
+    ) -> Draft:
         asked = {
             "from": self.previous.digest,
-            "brokers_from": list(proposal.brokers_from),
+            "brokers_from": list(brokers_from),
             "max_moves": self.max_moves,
         }
         return replace(
             fresh,
-            packing=proposal.packing,
-            bound=bound,
+            packing=packing,
             paper=paper_bound(fresh.survey),
             algorithm=f"{self.options.selection}+replan",
             options={**fresh.options, **asked},
-            reason="",
+            refusal=None,
         )
 
     def _chosen(
@@ -253,11 +296,10 @@ class _Job:
         fresh: Draft,
         plan: Plan,
         header: PlanHeader,
-        proposal: Proposal,
         found: Changes,
     ) -> Replanned:
         removed = self.runs.pairs - found.kept - found.moves
-        stay = sum(1 for b in proposal.brokers_from if b >= 0)
+        left = sum(1 for b in plan.options["brokers_from"] if b >= 0)
         figures = {
             "moves": found.moves,
             "added": found.added,
@@ -268,14 +310,14 @@ class _Job:
             plan=replace(plan, figures={**plan.figures, **figures}),
             header=replace(header, figures={**header.figures, **figures}),
             **figures,
-            brokers_added=len(plan.brokers) - stay,
-            brokers_removed=len(self.runs.broker_type) - stay,
+            brokers_added=len(plan.brokers) - left,
+            brokers_removed=len(self.runs.broker_type) - left,
             cost_before=self.previous.objective,
             cost_fresh=_cost(fresh),
         )
 
-    def _infeasible(self, fresh: Draft, reason: str) -> Replanned:
-        draft = replace(fresh, packing=None, reason=reason)
+    def _refused(self, fresh: Draft, refusal: Refusal) -> Replanned:
+        draft = replace(fresh, packing=None, refusal=refusal)
         cost = _cost(fresh)
         nothing = {"moves": 0, "added": 0, "removed": 0, "kept": 0}
         return Replanned(
@@ -288,11 +330,14 @@ class _Job:
             cost_fresh=cost,
         )
 
-    def _too_many(self, moves: int) -> str:
-        return (
-            f"no way was found to keep within capacities with {self.max_moves:,} "
-            f"moves: the calmest takes {moves:,}\n"
-            f"It works with --max-moves {moves}."
+    def _too_many(self, moves: int) -> Refusal:
+        most = f"{self.max_moves:,} move{'' if self.max_moves == 1 else 's'}"
+        return Refusal(
+            f"no way was found to keep within capacities with at most {most}, which "
+            f"does not prove that there is none: the calmest one found takes {moves:,}"
+            f"\nIt works with --max-moves {moves}.",
+            proven=False,
+            figures={"moves_found": moves},
         )
 
     def _tallies(self, source: Keeping, topics: int) -> tuple[Tally, Tally]:
@@ -306,11 +351,11 @@ class _Job:
         return both
 
     def _changes(
-        self, rules: Shared[Rules], root: Place, header: PlanHeader, proposal: Proposal
+        self, rules: Shared[Rules], root: Place, plan: Plan, header: PlanHeader
     ) -> Changes:
         workload = self.engine.workload.absolute()
         blocks = blocks_of(workload, self.engine.header, root, header)
-        origins = np.array(proposal.brokers_from, np.int32)
+        origins = np.array(plan.options["brokers_from"], np.int32)
         compare = partial(changes, rules, workload, root, origins)
         if isinstance(self.scan, MemoryScan):
             return compare(blocks)

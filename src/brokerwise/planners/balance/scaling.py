@@ -8,7 +8,7 @@ from brokerwise.model.arrays import Bools
 from brokerwise.model.errors import InputError
 from brokerwise.model.rebalancing import Rebalancing
 from brokerwise.model.snapshot import Snapshot
-from brokerwise.model.units import checked_count
+from brokerwise.model.units import checked_count, told_apart
 from brokerwise.planners.balance.bound import lower_bound
 from brokerwise.planners.balance.options import Options
 from brokerwise.planners.balance.problem import Problem
@@ -116,13 +116,14 @@ def _grown(
             low = middle
         else:
             high, found = middle, tried
+    carried, limit_text = told_apart(_percent, most / sizing.capacity, sizing.high)
     return Resizing(
         high,
         _with_more(problem, high).closing,
         found,
-        f"even well balanced, a broker carries {_percent(most, sizing)} of its "
-        f"capacity, more than {100 * sizing.high:g} %; with {high:,} more at most "
-        f"{_percent(found.max_after, sizing)}",
+        f"even well balanced, a broker carries {carried} of its capacity, more than "
+        f"{limit_text}; with {high:,} more at most "
+        f"{_percent(found.max_after / sizing.capacity)}",
     )
 
 
@@ -155,13 +156,14 @@ def _shrunk(
     if found is None:
         return None
     closing, rebalancing = found
+    carried, least = told_apart(_percent, mean / sizing.capacity, sizing.low)
     return Resizing(
         0,
         closing,
         rebalancing,
-        f"brokers carry {_percent(int(mean), sizing)} of their capacity on average, "
-        f"less than {100 * sizing.low:g} %; without {low:,} of them at most "
-        f"{_percent(_highest(rebalancing, closing), sizing)}",
+        f"brokers carry {carried} of their capacity on average, less than {least}; "
+        f"without {low:,} of them at most "
+        f"{_percent(_highest(rebalancing, closing) / sizing.capacity)}",
     )
 
 
@@ -217,5 +219,5 @@ def _highest(found: Rebalancing, closing: Bools) -> int:
     return int(found.after[~closing].max(initial=0))
 
 
-def _percent(load: int, sizing: Sizing) -> str:
-    return f"{100 * load / sizing.capacity:.0f} %"
+def _percent(share: float, more: int = 0) -> str:
+    return f"{100 * share:.{more}f} %"

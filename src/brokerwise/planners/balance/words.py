@@ -10,6 +10,7 @@ from brokerwise.kernels.balance_paper import (
     verdict,
 )
 from brokerwise.kernels.balance_state import spread
+from brokerwise.model.units import told_apart
 from brokerwise.planners.balance.working import Working
 
 ENDS = {
@@ -34,16 +35,16 @@ def started(
     state = working.state
     match verdict(state, cov_limit, mean_limit, -1.0 if hot is None else float(hot)):
         case status if status == IDLE:
-            mean = f"{working.mean:,.0f}"
-            return f"mean load {mean} is not above {name} {mean_limit:,.0f}"
+            mean, limit = told_apart(_whole, working.mean, mean_limit)
+            return f"mean load {mean} is not above {name} {limit}"
         case status if status == BALANCED:
-            cov, limit = apart(spread(state), cov_limit)
+            cov, limit = told_apart(_decimals, spread(state), cov_limit)
             return f"balanced: cov {cov} is not above {limit}"
         case status if status == COOL:
             return f"no broker is more than {100 * (hot or 0):g} % above the mean load"
     if hot is not None:
         return f"a broker is more than {100 * hot:g} % above the mean load"
-    cov, limit = apart(spread(state), cov_limit)
+    cov, limit = told_apart(_decimals, spread(state), cov_limit)
     return f"cov {cov} is above {limit}"
 
 
@@ -54,10 +55,9 @@ def ended(why: str, status: int, moved: bool) -> str:
     return f"{why}, but {NOTHING[status]}" if status in NOTHING else why
 
 
-def apart(one: float, other: float) -> tuple[str, str]:
-    """Two numbers with two decimals, or as many as tell them from each other."""
-    for decimals in range(2, 17):
-        texts = f"{one:.{decimals}f}", f"{other:.{decimals}f}"
-        if texts[0] != texts[1] or one == other:
-            break
-    return texts
+def _decimals(number: float, more: int) -> str:
+    return f"{number:.{2 + more}f}"
+
+
+def _whole(number: float, more: int) -> str:
+    return f"{number:,.{more}f}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from brokerwise.model.units import told_apart
 from brokerwise.planners.colocate.alone import (
     LEAST_RATE,
     MOST_REPLICAS,
@@ -72,8 +73,8 @@ def _limit(problem: Problem, topic: int) -> float:
     return float(problem.topics.target_ms[topic]) * (1 - problem.margin)
 
 
-def _shown(ms: float) -> str:
-    return f"{ms:,.0f}" if ms >= 1000 else f"{ms:,.4g}"
+def _shown(ms: float, more: int = 0) -> str:
+    return f"{ms:,.{more}f}" if ms >= 1000 else f"{ms:,.{4 + more}g}"
 
 
 def _missed(problem: Problem, found: _Slow) -> str:
@@ -83,11 +84,11 @@ def _missed(problem: Problem, found: _Slow) -> str:
     said = f'topic "{table.names[at]}" misses its target on a broker of its own: '
     if found.predicted_ms <= limit:
         return f"{said}it was seen to"
+    predicted, most = told_apart(_shown, found.predicted_ms, limit)
     return (
         f"{said}its p90 at {rate:,.6g} messages a second is predicted to be "
-        f"{_shown(found.predicted_ms)} ms, the most that is allowed is "
-        f"{_shown(limit)} ms (its target of {target:,.6g} ms less "
-        f"{100 * problem.margin:.3g} %)"
+        f"{predicted} ms, the most that is allowed is {most} ms (its "
+        f"target of {target:,.6g} ms less {100 * problem.margin:.3g} %)"
     )
 
 

@@ -18,17 +18,17 @@ from brokerwise.planners.overlay.wiring import Wiring
 def solve(network: Network, options: Options) -> OverlayPlan:
     """The cheapest wiring found, with a proven bound.
 
-    Capacity and reach are respected always. Infeasible if users do not fit, or no
-    packing was found: the reason says which, with numbers. Same network and options,
-    same plan, unless `stop` ended it.
+    Capacity and reach are respected always. Infeasible if users are proven not to
+    fit, unknown if no packing was found: the reason says why, with numbers. Same
+    network and options, same plan, unless `stop` ended it.
     """
     demand = Demand.of(network)
     reason = refusal(demand, network.user_names)
     if reason is not None:
-        return _infeasible(options, reason)
+        return _refused(options, reason, proven=True)
     answer = search(demand, options)
     if isinstance(answer, Unplaced):
-        return _infeasible(options, answer.reason)
+        return _refused(options, answer.reason, proven=answer.proven)
     found, bound = answer.found, answer.bound.total
     with options.stage("trees"):
         trees = trees_of(demand, found.broker, found.tree)
@@ -75,11 +75,11 @@ def _chosen(options: Options) -> dict[str, Any]:
     return chosen | ({"stopped": "time"} if options.stop() else {})
 
 
-def _infeasible(options: Options, reason: str) -> OverlayPlan:
+def _refused(options: Options, reason: str, *, proven: bool) -> OverlayPlan:
     nothing = np.zeros(0, np.int32)
     return OverlayPlan(
         algorithm=options.algorithm,
-        status=Status.INFEASIBLE,
+        status=Status.INFEASIBLE if proven else Status.UNKNOWN,
         objective=None,
         bound=None,
         broker=nothing,

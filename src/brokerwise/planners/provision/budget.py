@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from brokerwise.model.errors import InputError
-from brokerwise.model.plan import Plan
+from brokerwise.model.plan import Plan, Status
 from brokerwise.model.units import checked_price
 
 
@@ -15,8 +15,10 @@ class Answer(StrEnum):
 
 def affordable(plan: Plan, budget_usd: float) -> Answer:
     """Yes if the plan costs no more than the budget, no if its bound does, else
-    unknown: a better plan than this one may exist."""
+    unknown: a better plan than this one may exist, or one though none was found."""
     budget_usd = checked_price(budget_usd, "budget")
+    if plan.status is Status.UNKNOWN:
+        return Answer.UNKNOWN
     if plan.objective is None or plan.bound is None:
         raise InputError("budget: an infeasible problem has no cost")
     if plan.objective <= budget_usd:

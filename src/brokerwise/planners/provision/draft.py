@@ -18,13 +18,15 @@ from brokerwise.planners.provision.bound import ROUNDING, Bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.cover import fewest_brokers
 from brokerwise.planners.provision.packing.pack import Packing
+from brokerwise.planners.provision.refusal import Refusal
 
 
 @dataclass(frozen=True, eq=False)
 class Draft:
     """What is decided before any pair is written down; O(topics) numbers.
 
-    Without a `packing` the problem is infeasible, and `reason` says why.
+    Without a `packing` there is a `refusal`, which says why. `tried` are the ways
+    that had been tried in vain before this one.
     """
 
     topics: Topics
@@ -40,12 +42,13 @@ class Draft:
     packing: Packing | None = None
     bound: Bound | None = None
     paper: Bound | None = None
-    reason: str = ""
+    refusal: Refusal | None = None
+    tried: tuple[str, ...] = ()
 
     def plan(self, selection: Interests | None) -> Plan:
         """The plan; `selection` is None where the pairs are on disk only."""
         if self.packing is None:
-            return self._infeasible(selection)
+            return self._refused(selection)
         rates, placement = self.topics.rates, self.packing.placement
         figures = self._figures(self.packing)
         objective = figures["cost"]
@@ -69,6 +72,7 @@ class Draft:
             figures=figures,
             options=self.options,
             seed=self.seed,
+            tried=self.tried,
         )
 
     def _figures(self, packing: Packing) -> dict[str, Any]:
@@ -105,7 +109,8 @@ class Draft:
         """Wanted topics that no broker can carry."""
         return int(np.count_nonzero(self.survey.followers[: self.topics.low]))
 
-    def _infeasible(self, selection: Interests | None) -> Plan:
+    def _refused(self, selection: Interests | None) -> Plan:
+        assert self.refusal is not None
         empty = None
         if selection is not None:
             empty = Interests(
@@ -115,7 +120,7 @@ class Draft:
         return Plan(
             kind="provision",
             algorithm=self.algorithm,
-            status=Status.INFEASIBLE,
+            status=Status.INFEASIBLE if self.refusal.proven else Status.UNKNOWN,
             objective=None,
             bound=None,
             fleet=self.fleet,
@@ -125,9 +130,11 @@ class Draft:
                 nothing.astype(np.int32), nothing.astype(np.int32), nothing
             ),
             threshold=self.threshold,
+            figures=self.refusal.figures,
             options=self.options,
             seed=self.seed,
-            reason=self.reason,
+            reason=self.refusal.reason,
+            tried=self.refusal.tried,
         )
 
 

@@ -88,6 +88,9 @@ def replan(
         found = [o for o in offers if most is None or o.moves <= most]
         if found and most is not None:
             break
+    if not offers and most is not None:  # what moves about everything is a way, too
+        for served in selections:
+            offers += _proposals(former, served, rates, fleet, prices, None)
     calmest = min(offers, key=lambda o: (o.moves, o.cost), default=None)
     if not found:
         return None, calmest

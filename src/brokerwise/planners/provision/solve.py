@@ -6,7 +6,8 @@ and their order are Setty et al., ICDCS 2014; `shared`, `tight` and the certifie
 bound are ours.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 from brokerwise.kernels.selection import Survey, Topics
@@ -26,12 +27,25 @@ from brokerwise.planners.provision.bound import (
 )
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.infeasible import no_packing, out_of_reach
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing.pack import WORK, Demand, Packing, pack
+from brokerwise.planners.provision.options import SELECTIONS, Options
+from brokerwise.planners.provision.packing.pack import (
+    PACKINGS,
+    WORK,
+    Demand,
+    Packing,
+    pack,
+)
+from brokerwise.planners.provision.refusal import (
+    Refusal,
+    not_found,
+    out_of_reach,
+    too_small,
+)
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 
 LARGEST_RATE = 2**60
+# Beyond, `first-fit`, which looks at every pair, is tried only if it was asked for.
+FIRST_FIT_PAIRS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -94,21 +108,69 @@ class Provisioning:
         )
         asked = {"selection": options.selection, "packing": options.packing}
         if survey.unreachable:
-            return draft(options=asked, reason=out_of_reach(scan, survey, fleet))
+            return draft(options=asked, refusal=out_of_reach(scan, survey, fleet))
         with options.stage("bound"):
             bound = self._bound(topics, fleet, survey, choice)
+        short = too_small(bound, fleet)
+        if short is not None:
+            return draft(options=asked, refusal=short)
         with options.stage("pack"):
-            packing = self.pack(options.packing, topics, fleet, prices, choice)
+            found = self._search(topics, fleet, prices, bound)
         if options.stop():
             asked["stopped"] = "time"  # so it need not be the same next time
-        if packing is None:
-            return draft(options=asked, reason=no_packing(bound.load, fleet))
-        return draft(
-            options=asked | {"rounds": bound.rounds},
-            packing=packing,
+        if isinstance(found, Refusal):
+            return draft(options=asked, refusal=found, bound=bound)
+        way = {"selection": found.selection, "packing": found.packed_by}
+        return replace(
+            draft(options=asked | way | {"rounds": bound.rounds}),
+            algorithm=f"{found.selection}+{found.packed_by}",
+            choice=found.choice,
+            packing=found.packing,
             bound=bound,
             paper=paper_bound(survey),
+            tried=found.tried,
         )
+
+    def _search(
+        self, topics: Topics, fleet: Fleet, prices: Prices, bound: Bound
+    ) -> "_Found | Refusal":
+        """The packing that was asked for; if it finds no way into the fleet's limits,
+        the first other way that does."""
+        stop, tried = self._options.stop, list[str]()
+        for selection, packing in self._ways():
+            choice = self._choice(topics, fleet, prices, selection)
+            packed = self.pack(packing, topics, fleet, prices, choice)
+            if packed is not None:
+                return _Found(selection, packing, choice, packed, tuple(tried))
+            tried.append(f"{selection}+{packing}")
+            if stop():
+                return not_found(bound, fleet, tried, None, stopped=True)
+        enough = self._without_limits(topics, fleet, prices)
+        return not_found(bound, fleet, tried, enough, stopped=False)
+
+    def _ways(self) -> Iterator[tuple[str, str]]:
+        """(selection, packing): as asked, then all others, those that fill brokers
+        best first."""
+        options = self._options
+        selections = dict.fromkeys((options.selection, *reversed(SELECTIONS)))
+        for packing in dict.fromkeys((options.packing, *reversed(list(PACKINGS)))):
+            asked = packing == options.packing
+            if asked or packing != "first-fit" or self._scan.pairs <= FIRST_FIT_PAIRS:
+                yield from ((selection, packing) for selection in selections)
+
+    def _without_limits(
+        self, topics: Topics, fleet: Fleet, prices: Prices
+    ) -> list[int] | None:
+        """The fewest brokers of each type found to do, if there were enough of each."""
+        free = tuple(replace(kind, count=None) for kind in fleet)
+        unlimited = replace(fleet, broker_types=free)
+        found = []
+        for selection in SELECTIONS:
+            choice = self._choice(topics, fleet, prices, selection)
+            packed = self.pack("tight", topics, unlimited, prices, choice)
+            if packed is not None:
+                found.append(packed.brokers_of_types(len(free)))
+        return min(found, key=sum, default=None)
 
     def choice(self, fleet: Fleet, selection: str) -> tuple[Topics, Choice]:
         """What a selection serves, with the topics that the fleet can carry."""
@@ -165,6 +227,17 @@ class Provisioning:
                 self._options.stop,
             )
         return self._bounds[key]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The way that found a packing, and those that had been `tried` in vain."""
+
+    selection: str
+    packed_by: str
+    choice: Choice
+    packing: Packing
+    tried: tuple[str, ...]
 
 
 def _refuse_enormous(rates: Int64s) -> None:

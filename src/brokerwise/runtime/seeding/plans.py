@@ -12,7 +12,7 @@ from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
-from brokerwise.model.plan import Plan, Status
+from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
 from brokerwise.runtime.patterns import is_pattern, matches
@@ -99,7 +99,7 @@ def approved_plan(place: Place, workload: Place | None = None) -> Approved:
 
 def _approved_placement(place: Place, given: Place | None) -> Approved:
     header = read_plan_header(place)
-    _refuse_infeasible(place, header.status)
+    _refuse_without_plan(place, header.status)
     _refuse_wrong(place, _found(lambda: audit_directory(place, given)))
     plan = read_plan(place)
     workload = read_workload(given or Place(header.workload["path"]))
@@ -109,7 +109,7 @@ def _approved_placement(place: Place, given: Place | None) -> Approved:
 
 def _approved_overlay(place: Place, given: Place | None) -> Approved:
     header = read_overlay_header(place)
-    _refuse_infeasible(place, header.status)
+    _refuse_without_plan(place, header.status)
     _refuse_wrong(place, _found(lambda: audit_overlay_directory(place, given)))
     plan = read_overlay_plan(place)
     network = read_network(given or Place(header.network["path"]))
@@ -119,7 +119,7 @@ def _approved_overlay(place: Place, given: Place | None) -> Approved:
 
 def _approved_colocation(place: Place, given: Place | None) -> Approved:
     stored = read_colocation_plan(place)
-    _refuse_infeasible(place, stored.header.status)
+    _refuse_without_plan(place, stored.header.status)
     audit = _found(lambda: audit_colocation_directory(place, topics=given))
     _refuse_wrong(place, audit)
     seed = colocated_seed(stored.plan, stored.topics)
@@ -150,9 +150,9 @@ def _signed(seed: Seed, place: Place, digest: str) -> Seed:
     return replace(seed, plan=where, digest=digest)
 
 
-def _refuse_infeasible(place: Place, status: str) -> None:
-    if status == Status.INFEASIBLE:
-        raise InputError(f"{place} is infeasible: there is no plan to run")
+def _refuse_without_plan(place: Place, status: str) -> None:
+    if status in WITHOUT_PLAN:
+        raise InputError(f"{place} is {status}: there is no plan to run")
 
 
 def _refuse_wrong(place: Place, audit: Findings) -> None:
