@@ -33,6 +33,7 @@ def _one(plan: Mapping[str, Any]) -> Iterator[str]:
         number_lines,
         served,
         stopped,
+        untried,
     )
 
     if not is_plan(plan):
@@ -45,7 +46,7 @@ def _one(plan: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {moves_sentence(plan)}"
     for label, text in number_lines(plan):
         yield f"  {label:<8} {text}"
-    for note in (*served(plan), *left_out(plan), *stopped(plan)):
+    for note in (*served(plan), *left_out(plan), *stopped(plan), *untried(plan)):
         yield f"  {note}"
     yield f"  {plan['algorithm']}, {plan['seconds']['total']:.1f} s"
 
@@ -63,6 +64,7 @@ def _several(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         served,
         stopped,
         title,
+        untried,
     )
 
     yield answer_of_several(plans)
@@ -74,14 +76,15 @@ def _several(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             continue
         if "affordable" in plan:
             yield f"  {title(plan)}: {budget_sentence(plan)}"
-        for note in (*left_out(plan), *stopped(plan)):
+        for note in (*left_out(plan), *stopped(plan), *untried(plan)):
             yield f"  {title(plan)}: {note}"
     possible = [plan for plan in plans if is_plan(plan)]
     for said in dict.fromkeys(text for plan in possible for text in served(plan)):
         yield f"  {said}"
     for label, plan in {fleet_label(plan): plan for plan in plans}.items():
         yield f"  {label}: {prices(plan)}"
-    yield f"  {plans[0]['algorithm']}, {plans[0]['seconds']['total']:.1f} s"
+    algorithms = ", ".join(dict.fromkeys(plan["algorithm"] for plan in plans))
+    yield f"  {algorithms}, {plans[0]['seconds']['total']:.1f} s"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

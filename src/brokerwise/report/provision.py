@@ -24,6 +24,7 @@ from brokerwise.report.provision_sentences import (
     served,
     stopped,
     title,
+    untried,
 )
 from brokerwise.report.repeating import how_to_repeat
 
@@ -127,7 +128,7 @@ def _facts_of_several(plans: Sequence[Result]) -> list[Fact]:
         if not is_plan(plan):
             facts.append(Fact(title(plan), "infeasible", plan["reason"]))
             continue
-        said = [*left_out(plan), *stopped(plan)]
+        said = [*left_out(plan), *stopped(plan), *untried(plan)]
         if "budget" in plan:
             said.insert(0, budget_sentence(plan))
         if said:

@@ -18,6 +18,9 @@ from brokerwise.report.numbers import (
 
 Result = Mapping[str, Any]
 
+# A gap from which on it is said that not everything was tried.
+WORTH_TRYING = 0.01
+
 _BY_CAPACITY = re.compile(r"broker-[0-9]+")
 
 
@@ -140,6 +143,16 @@ def left_out(result: Result) -> Iterator[str]:
 def stopped(result: Result) -> Iterator[str]:
     if result["options"].get("stopped"):
         yield "the search was stopped by --seconds: another run may end elsewhere"
+
+
+def untried(result: Result) -> Iterator[str]:
+    """What was not tried, where that could still save something worth mentioning."""
+    left = result["options"].get("not_tried", ())
+    if left and (result["gap"] is None or result["gap"] >= WORTH_TRYING):
+        yield (
+            f"not tried: {counted(len(left), 'other combination')} of --selection and "
+            "--packing (not_tried in plan.json); one may be cheaper"
+        )
 
 
 def moves_sentence(result: Result) -> str:

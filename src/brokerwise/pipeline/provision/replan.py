@@ -226,7 +226,7 @@ class _Job:
             packing=proposal.packing,
             bound=bound,
             paper=paper_bound(fresh.survey),
-            algorithm=f"{self.options.selection}+replan",
+            algorithm=f"{fresh.options['selection']}+replan",
             options={**fresh.options, **asked},
             reason="",
         )

@@ -17,7 +17,6 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
 from brokerwise.model.workload import Workload
-from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import (
     Bound,
     Traffic,
@@ -28,7 +27,8 @@ from brokerwise.planners.provision.choice import Choice, carried, choose, dearne
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.infeasible import no_packing, out_of_reach
 from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing.pack import WORK, Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.portfolio import Portfolio
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 
 LARGEST_RATE = 2**60
@@ -79,7 +79,8 @@ class Provisioning:
         topics = self._carried(fleet)
         with options.stage("select"):
             survey = self._survey(topics)
-            choice = self._choice(topics, fleet, prices, options.selection)
+            asked = options.combinations
+            choice = self._choice(topics, fleet, prices, asked[0].selection)
         draft = partial(
             Draft,
             topics=topics,
@@ -87,25 +88,36 @@ class Provisioning:
             prices=prices,
             period_seconds=scan.period_seconds,
             threshold=self._threshold,
-            algorithm=options.algorithm,
             seed=options.seed,
             survey=survey,
             choice=choice,
         )
-        asked = {"selection": options.selection, "packing": options.packing}
         if survey.unreachable:
-            return draft(options=asked, reason=out_of_reach(scan, survey, fleet))
+            reason = out_of_reach(scan, survey, fleet)
+            return draft(
+                algorithm=asked[0].name, options=asked[0]._asdict(), reason=reason
+            )
         with options.stage("bound"):
             bound = self._bound(topics, fleet, survey, choice)
         with options.stage("pack"):
-            packing = self.pack(options.packing, topics, fleet, prices, choice)
+            found = Portfolio(
+                topics,
+                fleet,
+                prices,
+                bound,
+                options.stop,
+                partial(self._choice, topics, fleet, prices),
+                partial(self._demand, topics),
+            ).cheapest(asked, scan.pairs)
+        draft = partial(draft, algorithm=found.combination.name, choice=found.choice)
+        record = found.record()
         if options.stop():
-            asked["stopped"] = "time"  # so it need not be the same next time
-        if packing is None:
-            return draft(options=asked, reason=no_packing(bound.load, fleet))
+            record["stopped"] = "time"  # so it need not be the same next time
+        if found.packing is None:
+            return draft(options=record, reason=no_packing(bound.load, fleet))
         return draft(
-            options=asked | {"rounds": bound.rounds},
-            packing=packing,
+            options=record | {"rounds": bound.rounds},
+            packing=found.packing,
             bound=bound,
             paper=paper_bound(survey),
         )
@@ -119,12 +131,13 @@ class Provisioning:
     def pack(
         self, packing: str, topics: Topics, fleet: Fleet, prices: Prices, choice: Choice
     ) -> Packing | None:
+        """What a packing makes of a choice."""
+        demand = self._demand(topics, choice)
+        return pack(packing, demand, fleet, prices, self._options.stop)
+
+    def _demand(self, topics: Topics, choice: Choice) -> Demand:
         lists = partial(self._scan.lists, topics, choice.rule)
-        demand = Demand(topics.rates, choice.counts, lists)
-        stop = self._options.stop
-        # Who has given it a time wants the search to use it.
-        work = WORK if stop is never else None
-        return pack(packing, demand, fleet, prices, stop, work)
+        return Demand(topics.rates, choice.counts, lists)
 
     def _carried(self, fleet: Fleet) -> Topics:
         """The same object for fleets that carry the same: scans share what they know

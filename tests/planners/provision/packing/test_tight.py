@@ -153,8 +153,8 @@ def test_a_stopped_search_still_answers() -> None:
 
 
 def test_a_search_without_a_limit_of_work_goes_on_until_it_is_stopped() -> None:
-    """The load of three topics would fit on two brokers, the topics do not."""
-    case = Case((5, 5, 5), ((0, 1, 2),), ((16, 1, None),))
+    """The load of five topics would fit on two brokers, the topics do not."""
+    case = Case((4,) * 5, ((0, 1, 2, 3, 4),), ((20, 1, None),))
     asked = iter(range(50))
 
     def stop() -> bool:
