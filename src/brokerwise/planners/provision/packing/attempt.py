@@ -3,7 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from brokerwise.kernels.packing_fill import FIRST, ROOMIEST, SNUGGEST, climb, filled
+import numpy as np
+
+from brokerwise.kernels.packing_fill import (
+    FIRST,
+    ROOMIEST,
+    SNUGGEST,
+    climb,
+    fill_exactly,
+    filled,
+)
+from brokerwise.kernels.packing_runs import largest_first
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.planners.provision.packing.field import Budget, Field
 from brokerwise.planners.provision.packing.pieces import Pieces
@@ -12,6 +22,9 @@ from brokerwise.planners.provision.packing.pieces import Pieces
 PART = 2_000_000
 # Up to so many brokers, all are looked at for the one with the least room that does.
 FEW_BROKERS = 64
+# Sums of loads looked at to fill brokers exactly, and how many take as long as placing
+# one topic.
+SUMS, SUMS_PER_TOPIC = 1 << 18, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +70,9 @@ class Packer:
             made.append(self._fill(order, rule, types, capacities))
             if made[-1].rank <= (0, enough):
                 return made[-1]
+        exact = self._exactly(types, capacities)
+        if exact is not None:
+            return exact
         made.sort(key=lambda a: a.rank)
         for start in made[:2]:
             made.append(self._climb(start, types, capacities, enough, tries))
@@ -81,6 +97,26 @@ class Packer:
         if not unplaced:
             self.offer(Pieces(types, home, cuts).without_idle())
         return Attempt(order, rule, unplaced, extra, lost)
+
+    def _exactly(self, types: Int32s, capacities: Int64s) -> Attempt | None:
+        """Everything whole, by subset sums: for few topics, or few different loads."""
+        demand = self.field.demand
+        loads = demand.rates[self.by_rate] * (demand.counts[self.by_rate] + 1)
+        if loads.max() > capacities[0] or loads.sum() > capacities.sum():
+            return None
+        by_load = largest_first(loads)
+        for largest in (True, False):
+            if not self.budget.allows(SUMS // SUMS_PER_TOPIC):
+                return None
+            done, where, made = fill_exactly(loads[by_load], capacities, largest, SUMS)
+            self.budget.spend(made // SUMS_PER_TOPIC)
+            if done:
+                home = np.full(len(demand.rates), -1, np.int32)
+                home[self.by_rate[by_load]] = where
+                cuts = np.empty((0, 3), np.int64)
+                self.offer(Pieces(types, home, cuts).without_idle())
+                return Attempt(self.by_rate, FIRST, 0, 0, -1)
+        return None
 
     def _climb(
         self,
