@@ -18,7 +18,7 @@ from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.planners.provision.packing.field import Budget, Field
 from brokerwise.planners.provision.packing.pieces import Pieces
 
-# Topics placed between two looks at whether to stop.
+# Topics and pieces placed between two looks at whether to stop.
 PART = 2_000_000
 # Up to so many brokers, all are looked at for the one with the least room that does.
 FEW_BROKERS = 64
@@ -65,7 +65,7 @@ class Packer:
         """
         made: list[Attempt] = []
         for order, rule in self._starts(len(types)):
-            if made and not self.budget.allows(len(order)):
+            if made and not self.budget.allows(_work(order, types)):
                 break
             made.append(self._fill(order, rule, types, capacities))
             if made[-1].rank <= (0, enough):
@@ -93,7 +93,7 @@ class Packer:
         unplaced, lost, extra, home, cuts = filled(
             order, demand.rates, demand.counts, capacities, rule
         )
-        self.budget.spend(len(order))
+        self.budget.spend(_work(order, types))
         if not unplaced:
             self.offer(Pieces(types, home, cuts).without_idle())
         return Attempt(order, rule, unplaced, extra, lost)
@@ -128,10 +128,11 @@ class Packer:
     ) -> Attempt:
         """Improve the order, in parts between which the search can be stopped."""
         demand, order, rank = self.field.demand, start.order.copy(), start.rank
-        tries = self.budget.tries(len(order), tries)
-        part = max(1, min(tries, PART // len(order)))
+        work = _work(order, types)
+        tries = self.budget.tries(work, tries)
+        part = max(1, min(tries, PART // work))
         made = part
-        while tries > 0 and made == part and self.budget.allows(part * len(order)):
+        while tries > 0 and made == part and self.budget.allows(part * work):
             self._seed += 1
             unplaced, extra, made = climb(
                 order,
@@ -145,7 +146,13 @@ class Packer:
             )
             rank = (unplaced, extra)
             tries -= made
-            self.budget.spend(made * len(order))
+            self.budget.spend(made * work)
         if rank == start.rank:
             return start
         return self._fill(order, start.rule, types, capacities)
+
+
+def _work(order: Int32s, types: Int32s) -> int:
+    """What one fill takes: each topic is placed once, and again for each broker that
+    it fills."""
+    return len(order) + len(types)

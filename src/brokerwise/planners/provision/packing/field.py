@@ -96,7 +96,7 @@ class Field:
 
 
 class Budget:
-    """The work that may still be done, in topics placed; None is without end."""
+    """The work that may still be done, in topics and pieces placed; None is endless."""
 
     def __init__(self, work: int | None, stop: Callable[[], bool]) -> None:
         self._work, self.stop = work, stop
