@@ -168,6 +168,7 @@ def _inputs(result: Result, plans: Sequence[Result]) -> list[Fact]:
                 [
                     f"certified bound after {counted(rounds, 'round')} of ascent",
                     *stopped(first),
+                    *untried(first),
                 ]
             ),
         )
