@@ -222,7 +222,7 @@ def test_what_was_not_found_is_unknown_and_writes_nothing(
     assert (code, result["status"], result["affordable"]) == (1, "unknown", "unknown")
     found = ("load_bound", "brokers_bound", "brokers_found", "moves_found")
     assert [result[key] for key in found] == [30, 2, 3, None]
-    assert (result["tried"][0], len(result["tried"])) == ("shared+tight", 24)
+    assert (result["tried"][0], len(result["tried"])) == ("shared+tight", 20)
     assert result["reason"].startswith("no plan was found")
     for key in ("objective", "bound", "gap", "cost", "brokers", "load", "out"):
         assert result[key] is None

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
+from tests.tiers import examples
 
 from brokerwise.kernels import packing, packing_fill, packing_rooms, packing_runs
 from brokerwise.model.arrays import Int32s, Int64s, read_only
@@ -161,3 +162,38 @@ def literal_fill(
             pairs -= put
             pieces.append((t, b, put))
     return pieces, missing, first
+
+
+@settings(max_examples=examples(50))
+@given(
+    loads=st.lists(st.integers(1, 40), min_size=1, max_size=8),
+    first=st.integers(1, 90),
+    second=st.integers(1, 90),
+)
+def test_two_brokers_are_filled_exactly_wherever_they_can_be(
+    loads: list[int], first: int, second: int
+) -> None:
+    ordered = np.array(sorted(loads, reverse=True), np.int64)
+    capacities = np.array([first, second], np.int64)
+    sums = {0}
+    for load in loads:
+        sums |= {total + load for total in sums}
+    can = any(total <= first and sum(loads) - total <= second for total in sums)
+    ways = [False] if first != second else [False, True]
+    for largest_first in ways:
+        given_ = (ordered, capacities, largest_first, 10**6)
+        done, home, made = packing_fill.fill_exactly(*given_)
+        assert done == can
+        with interpreted(packing_fill):
+            plain = packing_fill.fill_exactly(*given_)
+        assert (plain[0], plain[1].tolist(), plain[2]) == (done, home.tolist(), made)
+        if done:
+            filled = np.bincount(home, ordered, 2)
+            assert (filled <= capacities).all()
+
+
+def test_brokers_are_not_filled_exactly_beyond_a_limit_of_work() -> None:
+    loads = np.array([2**k for k in range(20, 0, -1)], np.int64)
+    capacities = np.full(2, loads.sum() // 2 + 2)
+    done, _, made = packing_fill.fill_exactly(loads, capacities, False, 1000)
+    assert not done and 1000 < made < 3000

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.regimes import Regime
 from pyspark.sql import SparkSession
 from tests.tiers import some
 
@@ -106,6 +107,25 @@ def test_first_fit_is_the_same_too(
     memory, spark_ = plan_both(spark, directory, tmp_path, options)
     assert memory.header is not None and spark_.header is not None
     assert memory.header.digest == spark_.header.digest
+
+
+def test_the_cheapest_of_all_combinations_is_the_same_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Where topics are large against brokers, and `random` wins."""
+    problem = Regime("large topics", 0.4, 10, 40, 400, threshold=0.2).problem()
+    place = Place(str(tmp_path / "w"))
+    write_workload(problem.workload, place)
+    plans = []
+    for engine in (MemoryEngine(place), SparkEngine(spark, place)):
+        out = Place(str(tmp_path / type(engine).__name__))
+        target = Target(problem.threshold, problem.fleet, out)
+        [made] = provision_directory(engine, [target], Options(rounds=1))
+        plans.append(made)
+    memory, spark_ = plans
+    assert memory.plan.options == spark_.plan.options
+    assert memory.plan.options["selection"] == "random"
+    assert memory.plan_digest == spark_.plan_digest
 
 
 def test_several_targets_share_passes_and_appear_together(

@@ -19,6 +19,7 @@ from brokerwise.report.provision_sentences import (
     number_lines,
     prices,
     served,
+    untried,
 )
 from brokerwise.report.reports import render
 from brokerwise.report.spending import spending
@@ -356,6 +357,19 @@ def test_those_who_want_less_are_told(changed: dict[str, Any], said: list[str]) 
 def test_a_search_that_was_stopped_says_so() -> None:
     result = result_of(options={"rounds": 0, "stopped": "time"})
     assert "the search was stopped by --seconds" in Reader(render(result)).text
+
+
+@pytest.mark.parametrize(
+    ("gap", "is_said"), [(0.3, True), (0.01, True), (0.001, False)]
+)
+def test_what_was_not_tried_is_told_where_it_may_save_something(
+    gap: float, is_said: bool
+) -> None:
+    options = {"rounds": 0, "not_tried": ["greedy+tight", "random+tight"]}
+    result = result_of(options=options, gap=gap)
+    said = "not tried: 2 other combinations of --selection and --packing"
+    assert (said in Reader(render(result)).text) == is_said
+    assert any(said in note for note in untried(result)) == is_said
 
 
 def test_one_type_needs_no_name_beside_its_price() -> None:

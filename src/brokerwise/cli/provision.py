@@ -70,14 +70,15 @@ def provision(
         float | None, typer.Option(help="Can it be had for so many dollars a period?")
     ] = None,
     selection: Annotated[
-        str, typer.Option(help="random, greedy, exact or shared.")
-    ] = "shared",
+        str, typer.Option(help="random, greedy, exact, shared, or cheapest of them.")
+    ] = "cheapest",
     packing: Annotated[
         str,
         typer.Option(
-            help="first-fit, grouped, grouped-largest, most-free, custom or tight."
+            help="first-fit, grouped, grouped-largest, most-free, custom, tight, or "
+            "cheapest of them."
         ),
-    ] = "tight",
+    ] = "cheapest",
     rounds: Annotated[
         int | None, typer.Option(min=0, help="Rounds to raise the bound, at most.")
     ] = None,

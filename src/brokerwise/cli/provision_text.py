@@ -34,6 +34,7 @@ def _one(plan: Mapping[str, Any]) -> Iterator[str]:
         served,
         stopped,
         tried,
+        untried,
     )
 
     if not is_plan(plan):
@@ -46,7 +47,13 @@ def _one(plan: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {moves_sentence(plan)}"
     for label, text in number_lines(plan):
         yield f"  {label:<8} {text}"
-    for note in (*served(plan), *left_out(plan), *tried(plan), *stopped(plan)):
+    for note in (
+        *served(plan),
+        *left_out(plan),
+        *tried(plan),
+        *stopped(plan),
+        *untried(plan),
+    ):
         yield f"  {note}"
     yield f"  {plan['algorithm']}, {plan['seconds']['total']:.1f} s"
 
@@ -65,6 +72,7 @@ def _several(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         stopped,
         title,
         tried,
+        untried,
     )
 
     yield answer_of_several(plans)
@@ -76,14 +84,15 @@ def _several(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             continue
         if "affordable" in plan:
             yield f"  {title(plan)}: {budget_sentence(plan)}"
-        for note in (*left_out(plan), *tried(plan), *stopped(plan)):
+        for note in (*left_out(plan), *tried(plan), *stopped(plan), *untried(plan)):
             yield f"  {title(plan)}: {note}"
     possible = [plan for plan in plans if is_plan(plan)]
     for said in dict.fromkeys(text for plan in possible for text in served(plan)):
         yield f"  {said}"
     for label, plan in {fleet_label(plan): plan for plan in plans}.items():
         yield f"  {label}: {prices(plan)}"
-    yield f"  {plans[0]['algorithm']}, {plans[0]['seconds']['total']:.1f} s"
+    algorithms = ", ".join(dict.fromkeys(plan["algorithm"] for plan in plans))
+    yield f"  {algorithms}, {plans[0]['seconds']['total']:.1f} s"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -26,16 +26,16 @@ from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import Bound
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.ladder import STEPS
-from brokerwise.planners.provision.options import SELECTIONS, Options
+from brokerwise.planners.provision.ladder import OURS, STEPS
+from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.portfolio import SELECTIONS
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning
 
 T = TypeVar("T")
 Cell = dict[str, Any]
 
-OURS = "ours"
 BESIDE = (("greedy, tight", "greedy", "tight"), ("shared, custom", "shared", "custom"))
 """Neither the paper's nor what we propose: they tell the two stages of ours apart, and
 hold `tight` against `custom` on the same selection."""
@@ -53,7 +53,8 @@ def plan_cell(
     """
     watch = Stopwatch()
     scan = MemoryScan(workload, threshold)
-    options = Options(seed=seed, stage=watch.stage)
+    _, selection, packing = STEPS[-1]
+    options = Options(selection, packing, seed=seed, stage=watch.stage)
     planning = Provisioning(scan, threshold, options)
     draft = planning.draft(kind.fleet(capacity))
     cell = {

@@ -151,3 +151,70 @@ def climb(
             move(order, target, source)
         made += 1
     return unplaced, extra, made
+
+
+@kernel
+def fill_exactly(
+    loads: Int64s, capacities: Int64s, largest_first: bool, limit: int
+) -> tuple[bool, Int32s, int]:
+    """Place everything whole: brokers one after the other, each as full as can be.
+
+    `loads` go from the largest to the smallest. Of two brokers this misses nothing,
+    but with `largest_first`, where each broker gets the largest that is left and fits,
+    only of two equal ones. Returns whether all is placed, where, and the sums that
+    were looked at; beyond `limit` of them it gives up.
+    """
+    home = np.full(len(loads), -1, np.int32)
+    sums, starts = np.empty(64, np.int64), np.empty(len(loads) + 2, np.int64)
+    items = np.empty(len(loads), np.int64)
+    made = 0
+    for broker in range(len(capacities)):
+        room, number = capacities[broker], 0
+        for i in range(len(loads)):
+            if home[i] < 0 and loads[i] <= room:
+                if largest_first and room == capacities[broker]:
+                    home[i] = broker
+                    room -= loads[i]
+                else:
+                    items[number] = i
+                    number += 1
+        # Row k has what the first k items can add up to, ascending.
+        sums[0], starts[0], starts[1], rows = 0, 0, 1, 1
+        for k in range(number):
+            begin, end, load = starts[k], starts[k + 1], loads[items[k]]
+            made += end - begin
+            if made > limit:
+                return False, home, made
+            sums = with_space(sums, 3 * end)
+            at, plain, added = end, begin, begin
+            while plain < end or (added < end and sums[added] + load <= room):
+                more = sums[added] + load if added < end else room + 1
+                if plain < end and sums[plain] <= more:
+                    sums[at] = sums[plain]
+                    added += sums[plain] == more
+                    plain += 1
+                else:
+                    sums[at] = more
+                    added += 1
+                at += 1
+            starts[k + 2], rows = at, k + 2
+            if sums[at - 1] == room:
+                break
+        total = sums[starts[rows] - 1]
+        for k in range(rows - 1, 0, -1):
+            before = sums[starts[k - 1] : starts[k]]
+            place = np.searchsorted(before, total)
+            if place == len(before) or before[place] != total:
+                home[items[k - 1]] = broker
+                total -= loads[items[k - 1]]
+    return home.min() >= 0, home, made
+
+
+@kernel
+def with_space(values: Int64s, size: int) -> Int64s:
+    """The values, in an array of at least this size."""
+    if size <= len(values):
+        return values
+    grown = np.empty(2 * size, np.int64)
+    grown[: len(values)] = values
+    return grown

@@ -55,9 +55,9 @@ class Plan:
     `bound` is proven: no plan has a better objective. Both are None if and only if
     there is no plan (infeasible or unknown): `reason` says why, with numbers.
     `figures` are the kind's own results (cost, delivered, ...), which can be read as
-    attributes; `options`, `seed` and `weights` are enough to repeat it. `tried` are
-    the ways to plan that found nothing, such as `shared+tight`. `selection` is None
-    for a plan whose pairs are on disk only.
+    attributes; `options`, `seed` and `weights` are enough to repeat it. `tried` are,
+    where no plan was found, the ways that were tried, such as `shared+tight`.
+    `selection` is None for a plan whose pairs are on disk only.
     """
 
     kind: str

@@ -25,6 +25,7 @@ from brokerwise.report.provision_sentences import (
     stopped,
     title,
     tried,
+    untried,
 )
 from brokerwise.report.repeating import how_to_repeat
 
@@ -128,7 +129,7 @@ def _facts_of_several(plans: Sequence[Result]) -> list[Fact]:
         if not is_plan(plan):
             facts.append(Fact(title(plan), plan["status"], plan["reason"]))
             continue
-        said = [*left_out(plan), *tried(plan), *stopped(plan)]
+        said = [*left_out(plan), *tried(plan), *stopped(plan), *untried(plan)]
         if "budget" in plan:
             said.insert(0, budget_sentence(plan))
         if said:
@@ -169,6 +170,7 @@ def _inputs(result: Result, plans: Sequence[Result]) -> list[Fact]:
                     f"certified bound after {counted(rounds, 'round')} of ascent",
                     *tried(first),
                     *stopped(first),
+                    *untried(first),
                 ]
             ),
         )

@@ -21,6 +21,9 @@ from brokerwise.report.numbers import (
 
 Result = Mapping[str, Any]
 
+# A gap from which on it is said that not everything was tried.
+WORTH_TRYING = 0.01
+
 _BY_CAPACITY = re.compile(r"broker-[0-9]+")
 
 
@@ -152,12 +155,11 @@ def left_out(result: Result) -> Iterator[str]:
 
 
 def tried(result: Result) -> Iterator[str]:
-    """Ways that found nothing before the one that did."""
-    ways: Sequence[str] = result.get("tried", ())
-    if ways:
-        rest = f" and {counted(len(ways) - 1, 'other way')}" if len(ways) > 1 else ""
+    """That another way was taken than the one that was asked for."""
+    asked = result["options"].get("asked")
+    if asked:
         yield (
-            f"{ways[0]}{rest} found no plan within the limits of the fleet; "
+            f"{asked} found no plan within the limits of the fleet; "
             f"{result['algorithm']} did"
         )
 
@@ -165,6 +167,16 @@ def tried(result: Result) -> Iterator[str]:
 def stopped(result: Result) -> Iterator[str]:
     if result["options"].get("stopped"):
         yield "the search was stopped by --seconds: another run may end elsewhere"
+
+
+def untried(result: Result) -> Iterator[str]:
+    """What was not tried, where that could still save something worth mentioning."""
+    left = result["options"].get("not_tried", ())
+    if left and (result["gap"] is None or result["gap"] >= WORTH_TRYING):
+        yield (
+            f"not tried: {counted(len(left), 'other combination')} of --selection and "
+            "--packing (not_tried in plan.json); one may be cheaper"
+        )
 
 
 def moves_sentence(result: Result) -> str:

@@ -45,7 +45,6 @@ def plan_result(
         "load": plan.load if done else None,
         **{key: _finite(plan.figures.get(key)) for key in _FIGURES},
         "options": dict(plan.options),
-        "tried": list(plan.tried),
         "seed": plan.seed,
         "seconds": dict(plan.seconds),
         "out": str(out) if done else None,
@@ -55,7 +54,7 @@ def plan_result(
     if done:
         return result
     found = {name: plan.figures.get(name) for name in _FOUND}
-    return result | {"reason": plan.reason, **found}
+    return result | {"reason": plan.reason, "tried": list(plan.tried), **found}
 
 
 def budget_result(plan: "Plan", budget: float | None) -> dict[str, Any]:

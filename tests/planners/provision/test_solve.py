@@ -3,11 +3,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.reference.provision_optimum import cheapest_by_highs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planners.provision.oracle import (
     cheapest_by_brute_force,
-    cheapest_by_highs,
     random_workload,
 )
 from tests.tiers import examples

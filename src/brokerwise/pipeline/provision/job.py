@@ -100,7 +100,7 @@ class _Run:
         steps: tuple[Step, ...] = ()
         if self.with_steps and draft.packing is not None:
             with stage("steps"):
-                steps = tuple(ladder(provisioning, target.fleet, draft.prices))
+                steps = tuple(ladder(provisioning, draft))
         if draft.packing is None:
             return Provisioned(target, draft.plan(None), None)
         with stage("place"):

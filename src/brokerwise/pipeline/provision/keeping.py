@@ -181,18 +181,18 @@ def write_stayed(
     scan: "SparkScan", source: Keeping, found: Staying, output: Output
 ) -> dict[str, list[bytes]]:
     """Write that placement in tasks; the digests of each part's blocks, by name."""
-    (output.root / "placement").make()
+    attempts = output.attempts("placement")
     homes = scan.share(Homes.of(found.added, len(scan.rates)))
     counts = scan.in_groups(partial(_new_of_cut, source, homes))
     before = np.cumsum(counts, axis=0) - counts
     starts = {group.number: before[i] for i, group in enumerate(scan.groups)}
     number = scan.share(found.number)
-    task = partial(_stay_group, source, homes, number, starts, output.root, output.run)
+    task = partial(_stay_group, source, homes, number, starts, attempts, output.run)
     parts = {}
     for written in scan.in_groups(task):
         for part, attempt, digests in written:
             name = output.part(part)
-            (output.root / "placement" / attempt).rename(name)
+            output.keep(f"placement/{attempt}", f"placement/{name}")
             parts[name] = digests
     return parts
 
@@ -212,7 +212,7 @@ def _stay_group(
     homes: Shared[Homes],
     number: Shared[Int32s],
     before: dict[int, Int64s],
-    root: Place,
+    attempts: Place,
     run: str,
     group: "Group",
 ) -> list[tuple[int, str, list[bytes]]]:
@@ -222,7 +222,7 @@ def _stay_group(
     for part, name in group.parts:
         blocks = stayed(source, [name], number.value, homes.value, cursor)
         attempt = attempt_name(run, part, ".parquet")
-        digests = write_placement_part(root, attempt, blocks)
+        digests = write_placement_part(attempts, attempt, blocks)
         written.append((part, attempt, digests))
     return written
 

@@ -269,7 +269,7 @@ class _Job:
             fresh,
             packing=packing,
             paper=paper_bound(fresh.survey),
-            algorithm=f"{self.options.selection}+replan",
+            algorithm=f"{fresh.options['selection']}+replan",
             options={**fresh.options, **asked},
             refusal=None,
         )

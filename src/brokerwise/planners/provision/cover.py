@@ -14,7 +14,7 @@ NODES = 50_000
 _DECIMALS = 10**6
 _NEAR = Fraction(1, 2**50)
 # Far above what such a reading, and adding up a mix, can be off by.
-_ROUNDING = 1e-13
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def cover_bound(load: int, fleet: Fleet, prices: Prices) -> float:
         return math.inf
     if len(cover.brokers) == 1:
         return prices.cost(cover.brokers, 0, 0).brokers
-    return float(cover.least) * (1 - _ROUNDING)
+    return float(cover.least) * (1 - ROUNDING)
 
 
 def fewest_brokers(load: int, fleet: Fleet) -> int | None:

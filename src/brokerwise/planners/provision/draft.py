@@ -25,8 +25,7 @@ from brokerwise.planners.provision.refusal import Refusal
 class Draft:
     """What is decided before any pair is written down; O(topics) numbers.
 
-    Without a `packing` there is a `refusal`, which says why. `tried` are the ways
-    that had been tried in vain before this one.
+    Without a `packing` there is a `refusal`, which says why.
     """
 
     topics: Topics
@@ -43,7 +42,6 @@ class Draft:
     bound: Bound | None = None
     paper: Bound | None = None
     refusal: Refusal | None = None
-    tried: tuple[str, ...] = ()
 
     def plan(self, selection: Interests | None) -> Plan:
         """The plan; `selection` is None where the pairs are on disk only."""
@@ -72,7 +70,6 @@ class Draft:
             figures=figures,
             options=self.options,
             seed=self.seed,
-            tried=self.tried,
         )
 
     def _figures(self, packing: Packing) -> dict[str, Any]:

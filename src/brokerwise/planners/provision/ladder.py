@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
+from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.solve import Provisioning
 
 STEPS = (
@@ -19,6 +18,7 @@ STEPS = (
     ("ours", "shared", "tight"),
 )
 """The naive plan, the optimisations (a) to (e) of the paper's figures 2 and 3, ours."""
+OURS = STEPS[-1][0]
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,19 @@ class Step:
     cost: float | None
 
 
-def ladder(provisioning: Provisioning, fleet: Fleet, prices: Prices) -> Iterator[Step]:
-    """The steps one after the other, as they are planned. `first-fit` looks at every
-    pair on its own, which takes most of the time."""
+def ladder(provisioning: Provisioning, draft: Draft) -> Iterator[Step]:
+    """The steps one after the other, as they are planned; the last is the draft.
+
+    `first-fit` looks at every pair on its own, which takes most of the time.
+    """
+    fleet, prices, topics = draft.fleet, draft.prices, draft.topics
     for name, selection, packing in STEPS:
-        topics, choice = provisioning.choice(fleet, selection)
-        found = provisioning.pack(packing, topics, fleet, prices, choice)
+        if name == OURS:
+            selection, packing = draft.options["selection"], draft.options["packing"]
+            found = draft.packing
+        else:
+            _, choice = provisioning.choice(fleet, selection)
+            found = provisioning.pack(packing, topics, fleet, prices, choice)
         if found is None:
             yield Step(name, selection, packing, None, None, None)
             continue

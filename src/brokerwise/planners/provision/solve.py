@@ -6,7 +6,6 @@ and their order are Setty et al., ICDCS 2014; `shared`, `tight` and the certifie
 bound are ours.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +17,6 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
 from brokerwise.model.workload import Workload
-from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import (
     Bound,
     Traffic,
@@ -27,25 +25,13 @@ from brokerwise.planners.provision.bound import (
 )
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.options import SELECTIONS, Options
-from brokerwise.planners.provision.packing.pack import (
-    PACKINGS,
-    WORK,
-    Demand,
-    Packing,
-    pack,
-)
-from brokerwise.planners.provision.refusal import (
-    Refusal,
-    not_found,
-    out_of_reach,
-    too_small,
-)
+from brokerwise.planners.provision.options import Options
+from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.portfolio import SELECTIONS, Portfolio
+from brokerwise.planners.provision.refusal import not_found, out_of_reach, too_small
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 
 LARGEST_RATE = 2**60
-# Beyond, `first-fit`, which looks at every pair, is tried only if it was asked for.
-FIRST_FIT_PAIRS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -93,7 +79,8 @@ class Provisioning:
         topics = self._carried(fleet)
         with options.stage("select"):
             survey = self._survey(topics)
-            choice = self._choice(topics, fleet, prices, options.selection)
+            asked = options.combinations
+            choice = self._choice(topics, fleet, prices, asked[0].selection)
         draft = partial(
             Draft,
             topics=topics,
@@ -101,62 +88,46 @@ class Provisioning:
             prices=prices,
             period_seconds=scan.period_seconds,
             threshold=self._threshold,
-            algorithm=options.algorithm,
             seed=options.seed,
             survey=survey,
             choice=choice,
         )
-        asked = {"selection": options.selection, "packing": options.packing}
+        refused = partial(draft, algorithm=asked[0].name, options=asked[0]._asdict())
         if survey.unreachable:
-            return draft(options=asked, refusal=out_of_reach(scan, survey, fleet))
+            return refused(refusal=out_of_reach(scan, survey, fleet))
         with options.stage("bound"):
             bound = self._bound(topics, fleet, survey, choice)
         short = too_small(bound, fleet)
         if short is not None:
-            return draft(options=asked, refusal=short)
+            return refused(refusal=short)
         with options.stage("pack"):
-            found = self._search(topics, fleet, prices, bound)
+            found = Portfolio(
+                topics,
+                fleet,
+                prices,
+                bound,
+                options.stop,
+                partial(self._choice, topics, fleet, prices),
+                partial(self._demand, topics),
+            ).cheapest(asked, scan.pairs)
+        draft = partial(draft, algorithm=found.combination.name, choice=found.choice)
+        record = found.record()
         if options.stop():
-            asked["stopped"] = "time"  # so it need not be the same next time
-        if isinstance(found, Refusal):
-            return draft(options=asked, refusal=found, bound=bound)
-        way = {"selection": found.selection, "packing": found.packed_by}
-        return replace(
-            draft(options=asked | way | {"rounds": bound.rounds}),
-            algorithm=f"{found.selection}+{found.packed_by}",
-            choice=found.choice,
+            record["stopped"] = "time"  # so it need not be the same next time
+        if found.packing is None:
+            tried = [combination.name for combination in found.tried]
+            stopped = options.stop()
+            enough = None if stopped else self._without_limits(topics, fleet, prices)
+            refusal = not_found(bound, fleet, tried, enough, stopped=stopped)
+            return draft(options=record, refusal=refusal, bound=bound)
+        if found.combination not in asked:
+            record["asked"] = f"{options.selection}+{options.packing}"
+        return draft(
+            options=record | {"rounds": bound.rounds},
             packing=found.packing,
             bound=bound,
             paper=paper_bound(survey),
-            tried=found.tried,
         )
-
-    def _search(
-        self, topics: Topics, fleet: Fleet, prices: Prices, bound: Bound
-    ) -> "_Found | Refusal":
-        """The packing that was asked for; if it finds no way into the fleet's limits,
-        the first other way that does."""
-        stop, tried = self._options.stop, list[str]()
-        for selection, packing in self._ways():
-            choice = self._choice(topics, fleet, prices, selection)
-            packed = self.pack(packing, topics, fleet, prices, choice)
-            if packed is not None:
-                return _Found(selection, packing, choice, packed, tuple(tried))
-            tried.append(f"{selection}+{packing}")
-            if stop():
-                return not_found(bound, fleet, tried, None, stopped=True)
-        enough = self._without_limits(topics, fleet, prices)
-        return not_found(bound, fleet, tried, enough, stopped=False)
-
-    def _ways(self) -> Iterator[tuple[str, str]]:
-        """(selection, packing): as asked, then all others, those that fill brokers
-        best first."""
-        options = self._options
-        selections = dict.fromkeys((options.selection, *reversed(SELECTIONS)))
-        for packing in dict.fromkeys((options.packing, *reversed(list(PACKINGS)))):
-            asked = packing == options.packing
-            if asked or packing != "first-fit" or self._scan.pairs <= FIRST_FIT_PAIRS:
-                yield from ((selection, packing) for selection in selections)
 
     def _without_limits(
         self, topics: Topics, fleet: Fleet, prices: Prices
@@ -181,12 +152,13 @@ class Provisioning:
     def pack(
         self, packing: str, topics: Topics, fleet: Fleet, prices: Prices, choice: Choice
     ) -> Packing | None:
+        """What a packing makes of a choice."""
+        demand = self._demand(topics, choice)
+        return pack(packing, demand, fleet, prices, self._options.stop)
+
+    def _demand(self, topics: Topics, choice: Choice) -> Demand:
         lists = partial(self._scan.lists, topics, choice.rule)
-        demand = Demand(topics.rates, choice.counts, lists)
-        stop = self._options.stop
-        # Who has given it a time wants the search to use it.
-        work = WORK if stop is never else None
-        return pack(packing, demand, fleet, prices, stop, work)
+        return Demand(topics.rates, choice.counts, lists)
 
     def _carried(self, fleet: Fleet) -> Topics:
         """The same object for fleets that carry the same: scans share what they know
@@ -227,17 +199,6 @@ class Provisioning:
                 self._options.stop,
             )
         return self._bounds[key]
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """The way that found a packing, and those that had been `tried` in vain."""
-
-    selection: str
-    packed_by: str
-    choice: Choice
-    packing: Packing
-    tried: tuple[str, ...]
 
 
 def _refuse_enormous(rates: Int64s) -> None:

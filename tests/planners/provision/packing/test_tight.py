@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.planners.provision.packing import literal
 from tests.planners.provision.packing.cases import (
@@ -63,16 +63,32 @@ def drawn_cases(rng: random.Random, types: int, number: int) -> Iterator[Case]:
             yield case
 
 
-@given(st.lists(st.integers(1, 60), min_size=2, max_size=7), st.randoms())
-def test_partitions_are_found(half: list[int], rng: random.Random) -> None:
+@st.composite
+def halves(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    """Two lists with the same sum, of one to seven different numbers each: with few
+    different ones there is hardly another way to divide them."""
+    half = draw(st.lists(number_among(draw, 60), min_size=2, max_size=7))
+    size, rest = draw(st.integers(2, 7)), sum(half)
+    some = number_among(draw, max(1, rest // size))
+    other = draw(st.lists(some, min_size=size - 1, max_size=size - 1))
+    while sum(other) >= rest:
+        other.pop()
+    return half, [*other, rest - sum(other)]
+
+
+def number_among(draw: st.DrawFn, most: int) -> st.SearchStrategy[int]:
+    kinds = draw(st.lists(st.integers(1, most), min_size=1, max_size=7))
+    return st.sampled_from(kinds)
+
+
+@example(([29, 32, 32, 32, 32, 32, 36], [10, 10, 5, 5, 5, 5, 185]))
+@example(([29, 32, 32, 32, 32, 32, 29], [21, 21, 21, 21, 21, 21, 92]))
+@example(([29, 32, 32, 32, 32, 32, 57], [25, 33, 33, 33, 25, 25, 72]))
+@given(halves())
+def test_partitions_are_found(halves: tuple[list[int], list[int]]) -> None:
     """Topics with one pair each cannot be cut: two brokers hold them exactly if and
     only if their rates can be divided in equal halves."""
-    other: list[int] = []
-    rest = sum(half)
-    while rest:
-        part = rng.randint(1, rest) if len(other) < 6 else rest
-        other.append(part)
-        rest -= part
+    half, other = halves
     rates = tuple(sorted((*half, *other), reverse=True))
     everything = (tuple(range(len(rates))),)
     case = Case(rates, everything, ((2 * sum(half), 1, None),))
@@ -153,8 +169,8 @@ def test_a_stopped_search_still_answers() -> None:
 
 
 def test_a_search_without_a_limit_of_work_goes_on_until_it_is_stopped() -> None:
-    """The load of three topics would fit on two brokers, the topics do not."""
-    case = Case((5, 5, 5), ((0, 1, 2),), ((16, 1, None),))
+    """The load of five topics would fit on two brokers, the topics do not."""
+    case = Case((4,) * 5, ((0, 1, 2, 3, 4),), ((20, 1, None),))
     asked = iter(range(50))
 
     def stop() -> bool:

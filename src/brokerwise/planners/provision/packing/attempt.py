@@ -3,15 +3,28 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from brokerwise.kernels.packing_fill import FIRST, ROOMIEST, SNUGGEST, climb, filled
+import numpy as np
+
+from brokerwise.kernels.packing_fill import (
+    FIRST,
+    ROOMIEST,
+    SNUGGEST,
+    climb,
+    fill_exactly,
+    filled,
+)
+from brokerwise.kernels.packing_runs import largest_first
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.planners.provision.packing.field import Budget, Field
 from brokerwise.planners.provision.packing.pieces import Pieces
 
-# Topics placed between two looks at whether to stop.
+# Topics and pieces placed between two looks at whether to stop.
 PART = 2_000_000
 # Up to so many brokers, all are looked at for the one with the least room that does.
 FEW_BROKERS = 64
+# Sums of loads looked at to fill brokers exactly, and how many take as long as placing
+# one topic.
+SUMS, SUMS_PER_TOPIC = 1 << 18, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +65,14 @@ class Packer:
         """
         made: list[Attempt] = []
         for order, rule in self._starts(len(types)):
-            if made and not self.budget.allows(len(order)):
+            if made and not self.budget.allows(_work(order, types)):
                 break
             made.append(self._fill(order, rule, types, capacities))
             if made[-1].rank <= (0, enough):
                 return made[-1]
+        exact = self._exactly(types, capacities)
+        if exact is not None:
+            return exact
         made.sort(key=lambda a: a.rank)
         for start in made[:2]:
             made.append(self._climb(start, types, capacities, enough, tries))
@@ -77,10 +93,30 @@ class Packer:
         unplaced, lost, extra, home, cuts = filled(
             order, demand.rates, demand.counts, capacities, rule
         )
-        self.budget.spend(len(order))
+        self.budget.spend(_work(order, types))
         if not unplaced:
             self.offer(Pieces(types, home, cuts).without_idle())
         return Attempt(order, rule, unplaced, extra, lost)
+
+    def _exactly(self, types: Int32s, capacities: Int64s) -> Attempt | None:
+        """Everything whole, by subset sums: for few topics, or few different loads."""
+        demand = self.field.demand
+        loads = demand.rates[self.by_rate] * (demand.counts[self.by_rate] + 1)
+        if loads.max() > capacities[0] or loads.sum() > capacities.sum():
+            return None
+        by_load = largest_first(loads)
+        for largest in (True, False):
+            if not self.budget.allows(SUMS // SUMS_PER_TOPIC):
+                return None
+            done, where, made = fill_exactly(loads[by_load], capacities, largest, SUMS)
+            self.budget.spend(made // SUMS_PER_TOPIC)
+            if done:
+                home = np.full(len(demand.rates), -1, np.int32)
+                home[self.by_rate[by_load]] = where
+                cuts = np.empty((0, 3), np.int64)
+                self.offer(Pieces(types, home, cuts).without_idle())
+                return Attempt(self.by_rate, FIRST, 0, 0, -1)
+        return None
 
     def _climb(
         self,
@@ -92,10 +128,11 @@ class Packer:
     ) -> Attempt:
         """Improve the order, in parts between which the search can be stopped."""
         demand, order, rank = self.field.demand, start.order.copy(), start.rank
-        tries = self.budget.tries(len(order), tries)
-        part = max(1, min(tries, PART // len(order)))
+        work = _work(order, types)
+        tries = self.budget.tries(work, tries)
+        part = max(1, min(tries, PART // work))
         made = part
-        while tries > 0 and made == part and self.budget.allows(part * len(order)):
+        while tries > 0 and made == part and self.budget.allows(part * work):
             self._seed += 1
             unplaced, extra, made = climb(
                 order,
@@ -109,7 +146,13 @@ class Packer:
             )
             rank = (unplaced, extra)
             tries -= made
-            self.budget.spend(made * len(order))
+            self.budget.spend(made * work)
         if rank == start.rank:
             return start
         return self._fill(order, start.rule, types, capacities)
+
+
+def _work(order: Int32s, types: Int32s) -> int:
+    """What one fill takes: each topic is placed once, and again for each broker that
+    it fills."""
+    return len(order) + len(types)

@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
+
+import numpy as np
 
 from brokerwise.kernels.packing_runs import least_receptions
+from brokerwise.planners.provision.cover import ROUNDING, cover_bound, fewest_brokers
 from brokerwise.planners.provision.packing.pieces import (
     Demand,
     Pieces,
@@ -15,7 +19,8 @@ from brokerwise.planners.provision.packing.steps import Counter
 # Extra traffic, as a part of the load, that is not worth a search.
 CLOSE = 1e-6
 
-Key = tuple[float, int, int]
+Key = tuple[float, float, int]
+"""What packings are compared by: cost, brokers, load."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +57,37 @@ class Field:
         return int(CLOSE * self.load(0))
 
     def key(self, brokers: list[int], extra: int) -> Key:
-        """What packings are compared by: cost, brokers, load."""
         incoming = self.once + extra
         cost = self.counter.prices.cost(brokers, incoming, self.outgoing)
         return cost.total, sum(brokers), incoming + self.outgoing
+
+    @cached_property
+    def least(self) -> Key:
+        """What no packing is below; infinite if the fleet is known to be too small."""
+        fleet, prices = self.counter.fleet, self.counter.prices
+        capacity = fleet.largest_capacity
+        extra = self.least_extra(capacity)
+        load = self.load(extra)
+        fewest = fewest_brokers(load, fleet)
+        brokers = max(self.least_brokers(capacity), inf if fewest is None else fewest)
+        rent = cover_bound(load, fleet, prices)
+        if brokers < inf:
+            rounded = 1 if len(prices.brokers) == 1 else 1 - ROUNDING
+            rent = max(rent, brokers * min(prices.brokers) * rounded)
+        nothing = [0] * len(prices.brokers)
+        bandwidth = prices.cost(nothing, self.once + extra, self.outgoing).bandwidth
+        return rent + bandwidth, brokers, load
+
+    def least_brokers(self, capacity: int) -> int:
+        """Brokers that large topics need, if none is larger than this.
+
+        A topic takes at least twice its rate, so that two with more than a quarter of
+        the capacity each do not go on one broker.
+        """
+        rates, counts = self.demand.rates, self.demand.counts
+        large = (4 * rates > capacity) & (counts > 0)
+        each = capacity // rates[large] - 1
+        return int(np.sum(-(-counts[large] // each)))
 
     def key_of(self, pieces: Pieces) -> Key:
         types = len(self.counter.fleet.broker_types)
@@ -64,7 +96,7 @@ class Field:
 
 
 class Budget:
-    """The work that may still be done, in topics placed; None is without end."""
+    """The work that may still be done, in topics and pieces placed; None is endless."""
 
     def __init__(self, work: int | None, stop: Callable[[], bool]) -> None:
         self._work, self.stop = work, stop

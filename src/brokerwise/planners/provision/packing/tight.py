@@ -20,7 +20,7 @@ from brokerwise.planners.provision.packing.steps import (
     whole,
 )
 
-# Topics placed in all tries together; one or two seconds.
+# Topics and pieces placed in all tries together; one or two seconds.
 WORK = 24_000_000
 # Tries to improve the order of one attempt, where topics are few.
 TRIES = 2_000
@@ -105,7 +105,11 @@ class _Search:
             mixes.add_more(unplaced // 2, rate)
 
     def _mixes(self) -> Mixes:
-        load = self._field.load(self._least_extra)
+        load, fleet = self._field.load(self._least_extra), self._counter.fleet
+        if len(fleet.broker_types) == 1:
+            # Large topics may need more brokers than the load does.
+            capacity = fleet.largest_capacity
+            load = max(load, (self._field.least_brokers(capacity) - 1) * capacity + 1)
         return Mixes(self._demand, self._counter, load)
 
     def _least_extra_of(self, mixes: Mixes, mix: Mix) -> int:
