@@ -23,7 +23,7 @@ from brokerwise.runtime.control import (
 )
 from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 from brokerwise.runtime.waiting import Backoff
-from brokerwise.runtime.wire.requests import RefusedError, ask
+from brokerwise.runtime.wire.requests import KeptLine, RefusedError, ask
 
 T = TypeVar("T")
 
@@ -88,6 +88,8 @@ class Coordination:
         self._passage = passage
         self._peers = peers
         self._tls = tls
+        # A lease must not depend on whether one more connection can be opened.
+        self._line = KeptLine(url, token, tls)
         self._loop = asyncio.get_running_loop()
         self._leaving: dict[str, None] = {}
         self._looking_up: dict[str, None] = {}
@@ -127,7 +129,7 @@ class Coordination:
 
     async def _report(self, heartbeat: Heartbeat) -> Lease:
         try:
-            answer = await self._ask("/heartbeat", heartbeat, HeartbeatAnswer)
+            answer = await self._line.ask("/heartbeat", heartbeat, HeartbeatAnswer)
         except BrokerwiseError:
             return Lease.UNKNOWN
         if answer.lost:
@@ -180,6 +182,7 @@ class Coordination:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._line.close()
 
     def _start(
         self, name: str, work: Callable[[], Coroutine[None, None, None]]

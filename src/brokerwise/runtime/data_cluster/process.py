@@ -26,12 +26,8 @@ from brokerwise.runtime.data_cluster.service_session import service_settings
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
-from brokerwise.runtime.service.listening import (
-    allow_many_connections,
-    listen,
-    server,
-    url_of,
-)
+from brokerwise.runtime.open_files import allow_many_files
+from brokerwise.runtime.service.listening import listen, server, url_of
 from brokerwise.runtime.tls import client_tls, server_tls
 from brokerwise.runtime.tokens import Role
 from brokerwise.runtime.wire.requests import ask
@@ -67,7 +63,7 @@ def _main() -> int:
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     try:
         launch = read_launch()
-        allow_many_connections()
+        allow_many_files()
         with (
             Store(Path(launch.state).resolve()) as store,
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

@@ -11,13 +11,14 @@ from brokerwise.runtime.limits import (
     MAX_FRAME_BYTES,
     SESSION_QUEUE_BYTES,
 )
-from brokerwise.runtime.wire.connection import Connection, Handler, Listener
+from brokerwise.runtime.wire.connection import Connection, Door, Handler, Listener
 from brokerwise.runtime.wire.exchange import Exchange
 from brokerwise.runtime.wire.framing import frame_text
 from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
 
 __all__ = [
     "Connection",
+    "Door",
     "Handler",
     "HttpAnswer",
     "HttpRequest",
@@ -74,13 +75,14 @@ async def serve(
     max_bytes: int = MAX_FRAME_BYTES,
     login_seconds: float = LOGIN_SECONDS,
     close_seconds: float = CLOSE_SECONDS,
+    door: Door | None = None,
 ) -> Server:
     """Open a port; 0 takes a free one. Cancelling it leaves nothing open.
 
     A connection has `login_seconds` for each request: from its first moment, or from
     the last answer, to the end of the body. A WebSocket that is open has all the time
     that the handler gives it. Up to `queue_bytes` wait for a slow reader before the
-    handler is told.
+    handler is told. Without a `door` everybody comes in.
     """
     listener = Listener(
         handler,
@@ -88,6 +90,7 @@ async def serve(
         max_bytes=max_bytes,
         login_seconds=login_seconds,
         close_seconds=close_seconds,
+        door=door,
     )
     server = await listener.loop.create_server(
         partial(Exchange, listener),
