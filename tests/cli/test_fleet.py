@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -227,3 +228,24 @@ def test_a_certificate_that_cannot_be_used_is_refused(
     words = ["up", "--certificate", "cert.pem", "--private-key", "cert.pem"]
     assert run(words) == 2
     assert "cannot use certificate" in capsys.readouterr().err
+
+
+def test_a_certificate_that_nobody_can_check_is_refused_before_anything_starts(
+    in_tmp_path: Path, capsys: Captured
+) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path("ca.pem")
+    issued.cert_chain_pems[0].write_to_path("cert.pem")
+    issued.private_key_pem.write_to_path("key.pem")
+    tls = ["--certificate", "cert.pem", "--private-key", "key.pem"]
+    for how in ([], ["--detach"]):
+        began = time.monotonic()
+        assert run(["up", "--brokers", "1", *how, *tls]) == 2
+        assert time.monotonic() - began < 10
+        said = capsys.readouterr().err
+        assert "unable to get local issuer certificate" in said
+        assert "--authority" in said
+    assert run(["up", *tls, "--authority", "ca.pem", "--host", "127.0.0.2"]) == 2
+    assert "not valid for '127.0.0.2'" in capsys.readouterr().err
+    assert not Path("out").exists()

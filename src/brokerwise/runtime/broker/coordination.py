@@ -1,6 +1,7 @@
 """What a broker and the coordinator say to each other: leases, joins, routes."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from brokerwise.runtime.waiting import Backoff
 from brokerwise.runtime.wire.requests import KeptLine, RefusedError, ask
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
 LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
@@ -97,7 +99,7 @@ class Coordination:
 
     async def register(self) -> BrokerConfiguration:
         """Take a new epoch, trying until the coordinator answers."""
-        backoff = Backoff()
+        backoff, said = Backoff(), ""
         while True:
             try:
                 found = await self._ask(
@@ -105,7 +107,10 @@ class Coordination:
                 )
             except RefusedError:
                 raise
-            except BrokerwiseError:
+            except BrokerwiseError as problem:
+                if problem.message != said:
+                    said = problem.message
+                    _log.warning("cannot register yet: %s", said)
                 await asyncio.sleep(backoff.pause())
                 continue
             self.epoch = found.epoch
