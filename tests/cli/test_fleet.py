@@ -1,5 +1,6 @@
 """Commands of a live fleet, on real processes."""
 
+import asyncio
 import json
 import os
 import signal
@@ -15,8 +16,10 @@ import trustme
 from tests.processes import BROKERWISE, Process, wait_until
 
 from brokerwise.cli.main import run
-from brokerwise.runtime.fleet.files import read_fleet
+from brokerwise.runtime.fleet.files import FleetFile, read_fleet
+from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.processes import started
+from brokerwise.runtime.wire.requests import request
 
 Captured = pytest.CaptureFixture[str]
 GONE = ("lost", "stopped")
@@ -249,3 +252,47 @@ def test_a_certificate_that_nobody_can_check_is_refused_before_anything_starts(
     assert run(["up", *tls, "--authority", "ca.pem", "--host", "127.0.0.2"]) == 2
     assert "not valid for '127.0.0.2'" in capsys.readouterr().err
     assert not Path("out").exists()
+
+
+def test_tokens_are_good_for_the_next_fleet_of_the_same_state(
+    in_tmp_path: Path, capsys: Captured
+) -> None:
+    """A user's, an operator's (the page's) and a broker's."""
+
+    def calls(fleet: FleetFile, user: str) -> list[int]:
+        http = fleet.coordinator
+
+        async def ask() -> list[int]:
+            wanted = b'{"user": "ann"}'
+            placed = await request(
+                "POST", f"{http}/requestbroker", body=wanted, token=user, seconds=10
+            )
+            watched = f"{http}/status"
+            (place,) = json.loads(placed.body)["sessions"]
+            pages = "http" + place["url"].removeprefix("ws")
+            hello = b'{"topic": "news", "epoch": 1, "seq": 1}'
+            answers = [
+                placed,
+                await request("GET", watched, token=former.operator_token, seconds=10),
+                await request(
+                    "GET", f"{pages}/load", token=former.broker_token, seconds=10
+                ),
+                await request(
+                    "POST", f"{pages}/publish", body=hello, token=user, seconds=10
+                ),
+            ]
+            return [answer.status for answer in answers]
+
+        return asyncio.run(ask())
+
+    with detached("--brokers 1", capsys):
+        former = read_fleet(Path("out/fleet"))
+        user = asyncio.run(Operator(former).register("ann"))
+        assert calls(former, user) == [200] * 4
+    with detached("--brokers 1", capsys) as up:
+        again = read_fleet(Path("out/fleet"))
+        assert calls(again, user) == [200] * 4
+        assert up["page"].partition("#")[2] == former.page.partition("#")[2]
+    Path("out/fleet/secret").chmod(0o644)
+    assert run(["up", "--detach"]) == 2
+    assert "chmod 600" in capsys.readouterr().err

@@ -93,7 +93,7 @@ def up(
 
     Says when it is ready, starts again what dies, and runs until Ctrl-C (or
     brokerwise down). With --plan it runs an approved plan of any kind, after an
-    audit.
+    audit. Tokens of an earlier fleet with the same --state are still good.
 
     \b
     Examples:

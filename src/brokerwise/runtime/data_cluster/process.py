@@ -107,7 +107,7 @@ async def run(launch: Launch, store: Store) -> None:
     token = launch.signing().token(Role.BROKER, SOURCE)
     spark = start_spark(launch.master, launch.conf)
     async with Notifier(ask, token, client_tls(url, launch.authority)) as notifier:
-        fleet, master = fleet_of(launch.keys), launch.master or LOCAL_MASTER
+        fleet, master = fleet_of(launch), launch.master or LOCAL_MASTER
         cluster = DataCluster(store, fleet, notifier, spark, master=master)
         serving = server(
             make_app(cluster, launch.signing()),
@@ -131,9 +131,10 @@ async def run(launch: Launch, store: Store) -> None:
             return
 
 
-def fleet_of(keys: Mapping[str, str]) -> str:
-    """What tells one fleet from another, and says nothing of its keys."""
-    text = msgspec.json.encode(dict(sorted(keys.items())))
+def fleet_of(launch: Launch) -> str:
+    """What tells one fleet from another, also if it was started again, and says
+    nothing of its keys."""
+    text = msgspec.json.encode([launch.run, *sorted(launch.keys.items())])
     return hashlib.sha256(text).hexdigest()
 
 
