@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.wire.conftest import Certificates, Run
 from tests.runtime.wire.ends import HANDSHAKE, Recorder, opened, raw, serving, until
 
-from brokerwise.runtime.limits import MAX_HEAD_BYTES
+from brokerwise.runtime.limits import LOGIN_SECONDS, MAX_HEAD_BYTES
 from brokerwise.runtime.wire.connecting import connect
 from brokerwise.runtime.wire.http import split_target
 from brokerwise.runtime.wire.server import HttpAnswer, HttpRequest
@@ -440,12 +440,20 @@ def test_a_narrow_door_lets_in_whom_it_knows_and_tells_others(
     run(check())
 
 
-def test_a_closed_door_cuts_off_at_once(run: Run) -> None:
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_closed_door_cuts_off_at_once_even_before_a_handshake(
+    run: Run, certificates: Certificates, tls: bool
+) -> None:
     async def check() -> None:
         door = Narrow(cuts_off=True)
-        async with serving(Recorder(), door=door) as server, raw(server) as client:
+        ours = certificates.server if tls else None
+        async with (
+            serving(Recorder(), door=door, ssl=ours) as server,
+            raw(server) as client,
+        ):
             with suppress(ConnectionResetError):
-                assert await client.rest() == b""
+                async with asyncio.timeout(LOGIN_SECONDS / 2):
+                    assert await client.rest() == b""
             assert door.refused == 1
 
     run(check())

@@ -90,7 +90,8 @@ class Coordination:
         self._passage = passage
         self._peers = peers
         self._tls = tls
-        # A lease must not depend on whether one more connection can be opened.
+        # A lease must not depend on whether one more connection can be opened: the
+        # one that it was got by is kept.
         self._line = KeptLine(url, token, tls)
         self._loop = asyncio.get_running_loop()
         self._leaving: dict[str, None] = {}
@@ -102,7 +103,7 @@ class Coordination:
         backoff, said = Backoff(), ""
         while True:
             try:
-                found = await self._ask(
+                found = await self._line.ask(
                     "/registerbroker", self._registration(), BrokerConfiguration
                 )
             except RefusedError:
