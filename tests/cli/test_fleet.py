@@ -1,9 +1,11 @@
 """Commands of a live fleet, on real processes."""
 
+import asyncio
 import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +16,10 @@ import trustme
 from tests.processes import BROKERWISE, Process, wait_until
 
 from brokerwise.cli.main import run
-from brokerwise.runtime.fleet.files import read_fleet
+from brokerwise.runtime.fleet.files import FleetFile, read_fleet
+from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.processes import started
+from brokerwise.runtime.wire.requests import request
 
 Captured = pytest.CaptureFixture[str]
 GONE = ("lost", "stopped")
@@ -227,3 +231,68 @@ def test_a_certificate_that_cannot_be_used_is_refused(
     words = ["up", "--certificate", "cert.pem", "--private-key", "cert.pem"]
     assert run(words) == 2
     assert "cannot use certificate" in capsys.readouterr().err
+
+
+def test_a_certificate_that_nobody_can_check_is_refused_before_anything_starts(
+    in_tmp_path: Path, capsys: Captured
+) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path("ca.pem")
+    issued.cert_chain_pems[0].write_to_path("cert.pem")
+    issued.private_key_pem.write_to_path("key.pem")
+    tls = ["--certificate", "cert.pem", "--private-key", "key.pem"]
+    for how in ([], ["--detach"]):
+        began = time.monotonic()
+        assert run(["up", "--brokers", "1", *how, *tls]) == 2
+        assert time.monotonic() - began < 10
+        said = capsys.readouterr().err
+        assert "unable to get local issuer certificate" in said
+        assert "--authority" in said
+    assert run(["up", *tls, "--authority", "ca.pem", "--host", "127.0.0.2"]) == 2
+    assert "not valid for '127.0.0.2'" in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_tokens_are_good_for_the_next_fleet_of_the_same_state(
+    in_tmp_path: Path, capsys: Captured
+) -> None:
+    """A user's, an operator's (the page's) and a broker's."""
+
+    def calls(fleet: FleetFile, user: str) -> list[int]:
+        http = fleet.coordinator
+
+        async def ask() -> list[int]:
+            wanted = b'{"user": "ann"}'
+            placed = await request(
+                "POST", f"{http}/requestbroker", body=wanted, token=user, seconds=10
+            )
+            watched = f"{http}/status"
+            (place,) = json.loads(placed.body)["sessions"]
+            pages = "http" + place["url"].removeprefix("ws")
+            hello = b'{"topic": "news", "epoch": 1, "seq": 1}'
+            answers = [
+                placed,
+                await request("GET", watched, token=former.operator_token, seconds=10),
+                await request(
+                    "GET", f"{pages}/load", token=former.broker_token, seconds=10
+                ),
+                await request(
+                    "POST", f"{pages}/publish", body=hello, token=user, seconds=10
+                ),
+            ]
+            return [answer.status for answer in answers]
+
+        return asyncio.run(ask())
+
+    with detached("--brokers 1", capsys):
+        former = read_fleet(Path("out/fleet"))
+        user = asyncio.run(Operator(former).register("ann"))
+        assert calls(former, user) == [200] * 4
+    with detached("--brokers 1", capsys) as up:
+        again = read_fleet(Path("out/fleet"))
+        assert calls(again, user) == [200] * 4
+        assert up["page"].partition("#")[2] == former.page.partition("#")[2]
+    Path("out/fleet/secret").chmod(0o644)
+    assert run(["up", "--detach"]) == 2
+    assert "chmod 600" in capsys.readouterr().err

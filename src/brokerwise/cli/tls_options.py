@@ -22,7 +22,9 @@ PrivateKey = Annotated[
 Authority = Annotated[
     Path | None,
     typer.Option(
-        help="PEM file: what the certificate is checked against.", callback=on_this_disk
+        help="PEM file: what the certificate is checked against (what the machine "
+        "trusts); the certificate itself if it is self-signed.",
+        callback=on_this_disk,
     ),
 ]
 
@@ -30,17 +32,14 @@ Authority = Annotated[
 def tls_of(
     certificate: Path | None, private_key: Path | None, authority: Path | None
 ) -> "Tls":
-    """Files that can be used. Raises InputError if they cannot."""
+    """Files that there are. Raises InputError if one is missing."""
     from brokerwise.runtime.fleet.settings import Tls
-    from brokerwise.runtime.tls import server_tls
 
     if (certificate is None) != (private_key is None):
         raise InputError("--certificate and --private-key belong together")
     if authority is not None and certificate is None:
         raise InputError("--authority checks a --certificate: there is none")
-    tls = Tls(*map(_pem, (certificate, private_key, authority)))
-    server_tls(tls.certificate, tls.private_key)  # whether they can be used
-    return tls
+    return Tls(*map(_pem, (certificate, private_key, authority)))
 
 
 def _pem(path: Path | None) -> str:

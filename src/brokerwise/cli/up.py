@@ -93,7 +93,7 @@ def up(
 
     Says when it is ready, starts again what dies, and runs until Ctrl-C (or
     brokerwise down). With --plan it runs an approved plan of any kind, after an
-    audit.
+    audit. Tokens of an earlier fleet with the same --state are still good.
 
     \b
     Examples:
@@ -139,6 +139,9 @@ def up(
 def _run(request: UpRequest, began: float, ready: "Announce") -> None:
     import asyncio
 
+    from brokerwise.runtime.open_files import allow_many_files
+
+    allow_many_files()  # three of each process that it keeps
     seed = request.seed()
     data = ", a data cluster" if request.data_cluster else ""
     brokers = many(len(seed.brokers), "broker")

@@ -86,6 +86,7 @@ class UpRequest:
 
         check_host(self.host)
         tls = tls_of(self.certificate, self.private_key, self.authority)
+        tls.check(self.host)
         return Settings(
             host=self.host, port=self.port, tls=tls, data_cluster=self._data_cluster()
         )

@@ -17,6 +17,9 @@ class Launch:
 
     Attributes
     ----------
+    run
+        Tells one start of the fleet from another: its numbers begin anew, its keys do
+        not.
     coordinator, data_cluster
         Where a broker, and the coordinator, finds them; empty without one.
     state
@@ -38,6 +41,7 @@ class Launch:
     host: str
     port: int
     keys: dict[str, str]
+    run: str = ""
     coordinator: str = ""
     state: str = ""
     certificate: str = ""

@@ -26,6 +26,7 @@ MAX_UNACKNOWLEDGED = 50_000  # messages; a session with more is closed
 ACK_PATIENCE_SECONDS = 10.0  # and one that acknowledges nothing for so long
 
 SESSION_QUEUE_BYTES = 8 << 20  # that wait for a slow reader, then it is closed
+RESERVED_FILES = 128  # that a broker keeps for the fleet, or a quarter of its limit
 PUBLISH_WINDOW = 1_024  # messages that a publisher may have unconfirmed at a broker
 PUBLISH_RATE = 50_000  # messages a second from one connection, then it is held back
 DELIVERIES_PER_TURN = 40_000  # then other connections have their turn

@@ -1,7 +1,9 @@
 """The coordinator as a process of its own."""
 
 import asyncio
+import http.client
 import os
+import re
 import signal
 import socket
 import ssl
@@ -30,6 +32,7 @@ from tests.runtime.coordinator.watchers import watcher
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.launch import Launch, Ready
 from brokerwise.runtime.limits import LOGIN_SECONDS
+from brokerwise.runtime.tokens import Role
 from brokerwise.runtime.wire.requests import request
 
 
@@ -215,6 +218,40 @@ def test_with_a_certificate_it_speaks_tls_and_so_it_does_to_brokers(
     with coordinator(tmp_path, **names) as process:
         assert process.url.startswith("https://")
         run(work(process.url))
+
+
+def test_only_a_broker_may_keep_its_connection(state: Path) -> None:
+    """Those of everybody else are closed after one answer, so that they are few."""
+    with coordinator(state) as process:
+        host, port = process.url.removeprefix("http://").split(":")
+        for holder, kept in (("broker", True), ("operator", False), ("none", False)):
+            found = KEYS.token(Role(holder), "x") if holder != "none" else ""
+            asked = (
+                f"GET /subchannels HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {found}"
+            )
+            with socket.create_connection((host, int(port)), timeout=10) as line:
+                heads = []
+                for _ in range(2 if kept else 1):
+                    line.sendall(f"{asked}\r\n\r\n".encode())
+                    answer = http.client.HTTPResponse(line)
+                    answer.begin()
+                    answer.read()
+                    heads.append(answer.getheader("connection"))
+                assert heads == ([None, None] if kept else ["close"])
+                if not kept:
+                    assert line.recv(1) == b""
+
+
+def test_it_may_have_as_many_files_open_as_the_machine_allows(state: Path) -> None:
+    with coordinator(state) as process:
+        limits = Path(f"/proc/{process.child.pid}/limits").read_text()
+        (soft, hard) = re.findall(r"^Max open files +(\d+) +(\d+)", limits, re.M)[0]
+        assert soft == hard
+        operator = KEYS.token(Role.OPERATOR, "operator")
+        url = f"{process.url}/metrics"
+        answer = run(request("GET", url, token=operator, seconds=10))
+        assert f"\nprocess_max_fds {hard}\n" in answer.body.decode()
+        assert re.search(r"^process_open_fds [1-9]\d*$", answer.body.decode(), re.M)
 
 
 def test_connections_that_say_nothing_are_closed_and_others_go_on(

@@ -9,6 +9,7 @@ import pytest
 from tests.processes import Process
 from tests.runtime.coordinator.fakes import plain_seed
 
+from brokerwise.runtime.coordinator import carriers
 from brokerwise.runtime.coordinator.brokers import all_brokers
 from brokerwise.runtime.coordinator.seats import seats_of
 from brokerwise.runtime.coordinator.store import Store, seed_store, setting
@@ -41,6 +42,32 @@ def test_a_new_state_holds_the_seed(tmp_path: Path) -> None:
         ]
         (seat,) = seats_of(store.sql, "ann")
         assert (seat.home, seat.broker, seat.topics) == ("b1", "b1", ("news",))
+
+
+def test_numbers_go_on_where_those_of_the_fleet_before_ended(tmp_path: Path) -> None:
+    """Clients, and brokers of other machines, may come over from it: an epoch or a
+    generation that comes again would be taken for the old one."""
+    path = tmp_path / "s"
+    epochs, generations = [], []
+    for fleet in range(3):
+        seed_store(path, plain_seed(2))
+        with Store(path) as store, store.change() as sql:
+            epochs += [count_up(sql, "epoch") for _ in range(4)]
+            for _ in range(fleet):  # none in the first
+                carriers.join(sql, "b0", "news")
+                carriers.join(sql, "b1", "news")
+                carriers.leave(sql, "b0", "news")
+                generations.append(carriers.carried(sql, "news").generation)
+    assert epochs == list(range(1, 13))
+    assert generations == sorted(set(generations))
+
+
+def test_a_former_state_that_cannot_be_read_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(b"no database at all, but long enough for a header" * 100)
+    seed_store(path, plain_seed(1))
+    with Store(path) as store, store.change() as sql:
+        assert count_up(sql, "epoch") == 1
 
 
 def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:

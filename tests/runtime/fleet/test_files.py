@@ -14,6 +14,7 @@ from brokerwise.runtime.fleet.files import (
     FleetFile,
     find_fleet,
     fleet_path,
+    kept_secret,
     read_fleet,
     remove_fleet,
     was_taken_down,
@@ -102,3 +103,44 @@ def test_a_fleet_was_taken_down_if_it_left_no_file_or_another_has_its_place(
     assert was_taken_down(tmp_path, killed)
     remove_fleet(tmp_path)
     assert was_taken_down(tmp_path, killed)
+
+
+def test_a_secret_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
+    secret = kept_secret(tmp_path / "state")
+    assert len(secret) == 32
+    assert kept_secret(tmp_path / "state") == secret
+    assert kept_secret(tmp_path / "another") != secret
+    path = tmp_path / "state" / "secret"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.name for one in path.parent.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize("content", [b"", b"ab", b"\xff" * 65, b"zz" * 32, b"a" * 66])
+def test_a_damaged_secret_is_refused_and_not_shown(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(InputError, match="is not the secret of a fleet") as refused:
+        kept_secret(tmp_path)
+    said = refused.value.message + refused.value.hint
+    assert str(path) in said and "all tokens are void" in said
+    assert "zzzz" not in said
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
+def test_a_secret_that_others_can_get_at_is_refused(tmp_path: Path, mode: int) -> None:
+    kept_secret(tmp_path)
+    path = tmp_path / "secret"
+    path.chmod(mode)
+    with pytest.raises(InputError, match=f"mode {mode:o}, expected 600") as refused:
+        kept_secret(tmp_path)
+    assert f"chmod 600 {path}" in refused.value.hint
+
+
+def test_a_secret_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir(mode=0o700)
+    with pytest.raises(InputError, match=r"cannot read .*secret"):
+        kept_secret(tmp_path)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -186,11 +187,41 @@ def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
             settings = fakes.settings()
             async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
                 assert all(gone(start["pid"]) for start in fakes.starts()[:3])
-                assert fleet.file.secret != former.secret
+                assert fleet.file.secret == former.secret
                 assert read_fleet(tmp_path) == fleet.file
 
         run(work())
     assert nothing_runs(fakes)
+
+
+def test_a_fleet_that_is_started_again_has_the_same_tokens(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    async def tokens(state: Path) -> tuple[str, str, str]:
+        settings = fakes.settings()
+        async with running_fleet(TWO, state=state, settings=settings) as fleet:
+            file = fleet.file
+            return file.secret, file.operator_token, file.broker_token
+
+    first = run(tokens(tmp_path / "one"))
+    secret = tmp_path / "one" / "secret"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert run(tokens(tmp_path / "one")) == first
+    assert run(tokens(tmp_path / "other")) != first
+    runs = {start["run"] for start in fakes.starts()}
+    assert len(runs) == 3, "each start is told from the others"
+    secret.unlink()
+    assert run(tokens(tmp_path / "one")) != first
+
+
+def test_a_secret_that_cannot_be_used_starts_nothing(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    (tmp_path / "secret").write_text("half of it")
+    (tmp_path / "secret").chmod(0o600)
+    with pytest.raises(InputError, match="is not the secret of a fleet"):
+        run(_run_forever(tmp_path, fakes))
+    assert fakes.starts() == []
 
 
 def test_down_ends_a_fleet_and_everything_in_it(tmp_path: Path, fakes: Fakes) -> None:

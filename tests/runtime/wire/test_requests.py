@@ -12,6 +12,7 @@ from tests.runtime.wire.ends import Recorder, serving
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.wire import requests
 from brokerwise.runtime.wire.requests import (
+    KeptLine,
     RefusedError,
     UnreachableError,
     UnreadableAnswerError,
@@ -200,3 +201,114 @@ def test_a_request_that_cannot_be_written_is_an_input_error() -> None:
     for url, token in [("http://a/b c", ""), ("http://a/", "two\nlines")]:
         with pytest.raises(InputError):
             asyncio.run(request("GET", url, token=token))
+
+
+@asynccontextmanager
+async def hanging_up_after(answers: int) -> AsyncIterator[tuple[str, list[int]]]:
+    """A server that closes each connection after so many answers, without saying so;
+    and how many it has given on each."""
+    given: list[int] = []
+
+    async def handle(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        own = len(given)
+        given.append(0)
+        with suppress(OSError, asyncio.IncompleteReadError):  # the client has gone
+            while given[own] < answers:
+                await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(len(ASKED))
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n" + SAID)
+                given[own] += 1
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", given
+
+
+ASKED, SAID = b'{"total":0,"of":[]}', b'{"total": 3}'
+
+
+def test_a_kept_line_uses_its_connection_again_and_opens_another_when_it_was_closed(
+    run: Run,
+) -> None:
+    async def check() -> None:
+        async with hanging_up_after(3) as (url, given):
+            line = KeptLine(url, "T", None)
+            for _ in range(8):
+                assert await line.ask("/sum", Sum(0), Sum) == Sum(3)
+            assert given == [3, 3, 2]
+            await line.close()
+
+    run(check())
+
+
+def test_a_kept_line_goes_on_over_tls_and_after_a_refusal(
+    run: Run, certificates: Certificates
+) -> None:
+    async def check() -> None:
+        handler = Answers(409, b'{"error": "no"}')
+        async with serving(handler, ssl=certificates.server) as server:
+            url = f"https://127.0.0.1:{server.port}"
+            line = KeptLine(url, "T", certificates.client)
+            for _ in range(2):
+                with pytest.raises(RefusedError, match="no"):
+                    await line.ask("/", Sum(0), Sum)
+            handler.reply = HttpAnswer(200, SAID)
+            assert await line.ask("/", Sum(0), Sum) == Sum(3)
+            assert handler.requests[2].token() == "T"
+            await line.close()
+
+    run(check())
+
+
+def test_requests_at_the_same_time_do_not_wait_for_the_kept_line(run: Run) -> None:
+    async def check() -> None:
+        handler = Slow(200, SAID)
+        async with serving(handler) as server:
+            line = KeptLine(f"http://127.0.0.1:{server.port}", "", None)
+            asked = [asyncio.create_task(line.ask("/", Sum(0), Sum)) for _ in range(3)]
+            while len(handler.requests) < 3:
+                await asyncio.sleep(0.005)
+            handler.go_on.set()
+            assert await asyncio.gather(*asked) == [Sum(3)] * 3
+            await line.close()
+
+    run(check())
+
+
+def test_a_kept_line_that_nobody_answers_is_given_up_in_time(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "REQUEST_SECONDS", 0.1)
+
+    async def check() -> None:
+        handler = Slow(200, SAID)
+        handler.go_on.set()
+        async with serving(handler) as server:
+            line = KeptLine(f"http://127.0.0.1:{server.port}", "", None)
+            assert await line.ask("/", Sum(0), Sum) == Sum(3)
+            handler.go_on.clear()
+            with pytest.raises(UnreachableError, match=r"within 0\.1 s"):
+                await line.ask("/", Sum(0), Sum)
+            handler.go_on.set()
+            assert await line.ask("/", Sum(0), Sum) == Sum(3)
+            await line.close()
+        with pytest.raises(UnreachableError):
+            await line.ask("/", Sum(0), Sum)
+
+    run(check())
+
+
+class Slow(Answers):
+    """Answers when it is told to."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(status, body)
+        self.go_on = asyncio.Event()
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        await super().answer(request)
+        await self.go_on.wait()
+        return self.reply

@@ -5,9 +5,10 @@ from contextlib import suppress
 
 import pytest
 from tests.runtime.wire.conftest import Certificates, Run
-from tests.runtime.wire.ends import Recorder, opened, raw, serving, until
+from tests.runtime.wire.ends import HANDSHAKE, Recorder, opened, raw, serving, until
 
-from brokerwise.runtime.limits import MAX_HEAD_BYTES
+from brokerwise.runtime.limits import LOGIN_SECONDS, MAX_HEAD_BYTES
+from brokerwise.runtime.wire.connecting import connect
 from brokerwise.runtime.wire.http import split_target
 from brokerwise.runtime.wire.server import HttpAnswer, HttpRequest
 
@@ -377,5 +378,82 @@ def test_who_asks_without_reading_the_answers_is_held_back_and_cut_off(
             assert answered < 100  # came before and has been answered nothing since
             received = await client.rest()
             assert len(received) < 100_000_000
+
+    run(check())
+
+
+class Narrow:
+    """A door that only those with a token pass; or nobody."""
+
+    def __init__(self, *, cuts_off: bool = False) -> None:
+        self.cuts_off, self.refused = cuts_off, 0
+
+    def is_open_to_all(self, descriptor: int) -> bool:
+        assert descriptor > 2
+        return False
+
+    def is_open(self, descriptor: int) -> bool:
+        return not self.cuts_off
+
+    def lets_in(self, path: str, token: str) -> bool:
+        return token == "T" or path == "/health"
+
+    def refuse(self) -> str:
+        self.refused += 1
+        return "full"
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_narrow_door_lets_in_whom_it_knows_and_tells_others(
+    run: Run, certificates: Certificates, tls: bool
+) -> None:
+    async def check() -> None:
+        door = Narrow()
+        ours, theirs = (
+            (certificates.server, certificates.client) if tls else (None, None)
+        )
+        async with serving(Recorder(), ssl=ours, door=door) as server:
+            for bytes_sent in (GET, post(b"{}"), HANDSHAKE):
+                async with raw(server, theirs) as stranger:
+                    stranger.send(bytes_sent)
+                    assert await stranger.answer() == (503, b'{"error":"full"}')
+                    assert await stranger.rest() == b""
+            assert door.refused == 3
+            async with raw(server, theirs) as client:
+                client.send(post(b"{}", b"Authorization: Bearer T\r\n"))
+                assert await client.answer() == (200, b"{}")
+                client.send(GET.replace(b"/load", b"/health"))
+                assert await client.answer() == (200, b"{}")
+                client.send(GET)
+                assert (await client.answer())[0] == 503
+            texts: list[bytes] = []
+            peer = await connect(
+                f"{'wss' if tls else 'ws'}://127.0.0.1:{server.port}/session",
+                on_text=texts.append,
+                on_closed=lambda code, reason: None,
+                ssl=theirs,
+                token="T",
+            )
+            assert peer.is_open
+            peer.abort()
+
+    run(check())
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_closed_door_cuts_off_at_once_even_before_a_handshake(
+    run: Run, certificates: Certificates, tls: bool
+) -> None:
+    async def check() -> None:
+        door = Narrow(cuts_off=True)
+        ours = certificates.server if tls else None
+        async with (
+            serving(Recorder(), door=door, ssl=ours) as server,
+            raw(server) as client,
+        ):
+            with suppress(ConnectionResetError):
+                async with asyncio.timeout(LOGIN_SECONDS / 2):
+                    assert await client.rest() == b""
+            assert door.refused == 1
 
     run(check())

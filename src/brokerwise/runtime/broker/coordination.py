@@ -1,6 +1,7 @@
 """What a broker and the coordinator say to each other: leases, joins, routes."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -23,9 +24,10 @@ from brokerwise.runtime.control import (
 )
 from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 from brokerwise.runtime.waiting import Backoff
-from brokerwise.runtime.wire.requests import RefusedError, ask
+from brokerwise.runtime.wire.requests import KeptLine, RefusedError, ask
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
 LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
@@ -88,6 +90,9 @@ class Coordination:
         self._passage = passage
         self._peers = peers
         self._tls = tls
+        # A lease must not depend on whether one more connection can be opened: the
+        # one that it was got by is kept.
+        self._line = KeptLine(url, token, tls)
         self._loop = asyncio.get_running_loop()
         self._leaving: dict[str, None] = {}
         self._looking_up: dict[str, None] = {}
@@ -95,15 +100,18 @@ class Coordination:
 
     async def register(self) -> BrokerConfiguration:
         """Take a new epoch, trying until the coordinator answers."""
-        backoff = Backoff()
+        backoff, said = Backoff(), ""
         while True:
             try:
-                found = await self._ask(
+                found = await self._line.ask(
                     "/registerbroker", self._registration(), BrokerConfiguration
                 )
             except RefusedError:
                 raise
-            except BrokerwiseError:
+            except BrokerwiseError as problem:
+                if problem.message != said:
+                    said = problem.message
+                    _log.warning("cannot register yet: %s", said)
                 await asyncio.sleep(backoff.pause())
                 continue
             self.epoch = found.epoch
@@ -127,7 +135,7 @@ class Coordination:
 
     async def _report(self, heartbeat: Heartbeat) -> Lease:
         try:
-            answer = await self._ask("/heartbeat", heartbeat, HeartbeatAnswer)
+            answer = await self._line.ask("/heartbeat", heartbeat, HeartbeatAnswer)
         except BrokerwiseError:
             return Lease.UNKNOWN
         if answer.lost:
@@ -180,6 +188,7 @@ class Coordination:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._line.close()
 
     def _start(
         self, name: str, work: Callable[[], Coroutine[None, None, None]]

@@ -68,13 +68,18 @@ class Measures:
 
 
 def metrics_text(
-    measures: Measures, now: float, sessions: int, links: dict[str, int]
+    measures: Measures, now: float, sessions: int, refused: int, links: dict[str, int]
 ) -> str:
     """All of it for Prometheus."""
     by_topic = measures.by_topic(now)
     received, delivered = measures.totals()
     metrics = [
         gauge("brokerwise_sessions", "connections that have logged in", sessions),
+        counter(
+            "brokerwise_connections_refused_total",
+            "connections for which there was no room",
+            refused,
+        ),
         counter("brokerwise_received_total", _COLUMNS["received"], received),
         counter("brokerwise_delivered_total", _COLUMNS["delivered"], delivered),
         gauge(

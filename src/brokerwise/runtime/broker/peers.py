@@ -25,7 +25,7 @@ class Peer:
     def __init__(self, login: Login, tls: ssl.SSLContext | None) -> None:
         self.url = ""
         self.dropped = 0
-        self._login = encode(login)
+        self._login, self._token = encode(login), login.token
         self._tls = tls
         self._line: Dialled | None = None
         self._ended = asyncio.Event()
@@ -90,6 +90,7 @@ class Peer:
                     on_text=_ignore,
                     on_closed=partial(_note, ended),
                     ssl=self._tls,
+                    token=self._token,
                 )
             except BrokerwiseError:
                 await asyncio.sleep(backoff.pause())

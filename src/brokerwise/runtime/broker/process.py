@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from brokerwise.runtime import open_files
+from brokerwise.runtime.broker.admission import Door
 from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
 from brokerwise.runtime.broker.connections import Connections
 from brokerwise.runtime.broker.coordination import Coordination, Lease
@@ -45,6 +47,7 @@ from brokerwise.runtime.limits import (
     SILENCE_SECONDS,
     VERSION,
 )
+from brokerwise.runtime.open_files import OpenFiles
 from brokerwise.runtime.tls import client_tls, server_tls
 from brokerwise.runtime.tokens import Role
 from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
@@ -58,7 +61,7 @@ FAREWELL_SECONDS = 2.0  # for clients to hear that we leave
 class Broker:
     """Puts the parts together, and does for the core what it asks of the outside."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Launch, files: OpenFiles) -> None:
         self._launch = launch
         self._loop = asyncio.get_running_loop()
         keys = launch.signing()
@@ -87,6 +90,7 @@ class Broker:
             launch.data_cluster, self._creation, token, self._hub.channels, tls
         )
         self._pages = Pages(keys, self)
+        self._door = Door(keys, files)
         self._server: Server | None = None
         self._scheme = "ws"
         self._ticked_at = self._loop.time()
@@ -99,7 +103,9 @@ class Broker:
         launch = self._launch
         tls = server_tls(launch.certificate, launch.private_key)
         self._scheme = "wss" if tls else "ws"
-        self._server = await serve(self, host=launch.host, port=launch.port, ssl=tls)
+        self._server = await serve(
+            self, host=launch.host, port=launch.port, ssl=tls, door=self._door
+        )
         await self._register()
         if launch.data_cluster:
             self._data_cluster.start()
@@ -231,7 +237,9 @@ class Broker:
 
     def metrics(self) -> str:
         now, sessions = self._loop.time(), len(self._connections.sessions)
-        return metrics_text(self._measures, now, sessions, self._passage.links)
+        refused, links = self._door.refused, self._passage.links
+        text = metrics_text(self._measures, now, sessions, refused, links)
+        return text + open_files.metrics_text()
 
     async def publish(self, posted: Posted) -> bool:
         """False if there is no such topic."""
@@ -282,6 +290,7 @@ class Broker:
         self._connections.tick(now - self._ticked_at)
         self._ticked_at = now
         self._passage.settle_late()
+        self._door.report()
 
     def _beat(self) -> None:
         self._connections.beat()

@@ -25,7 +25,7 @@ MAX_TOPICS = 100_000  # that there may be without a plan; more are unknown
 
 
 def carried(sql: Sql, topic: str) -> Carried:
-    """The route of a topic; of generation 0 and empty if it never had one."""
+    """The route of a topic; empty, and of generation 0, if it never had one."""
     row = sql.execute(
         "SELECT generation, feeder FROM routes WHERE topic = ?", (topic,)
     ).fetchone()
@@ -191,11 +191,21 @@ def _has(sql: Sql, table: str, column: str, value: str) -> bool:
     return found.fetchone() is not None
 
 
+def _first_generation(sql: Sql) -> int:
+    """The last one of the fleet before: those of this one are higher."""
+    (value,) = sql.execute(
+        "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'generation'"
+    ).fetchone()
+    return int(value)
+
+
 def _change(sql: Sql, before: Carried, after: Carried, but: str = "") -> None:
     """Store a route, and that all whom it concerns (`but` one) have not heard."""
     if after == before:
         return
     topic, generation = after.topic, after.generation
+    if not before.generation:
+        generation += _first_generation(sql)
     sql.execute(
         "INSERT OR REPLACE INTO routes VALUES (?, ?, ?)",
         (topic, generation, after.feeder),

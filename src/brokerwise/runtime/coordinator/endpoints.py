@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
+from brokerwise.runtime import open_files
 from brokerwise.runtime.coordinator import bodies, moves, reporting
 from brokerwise.runtime.coordinator.balance_views import state_of_mind
 from brokerwise.runtime.coordinator.coordinator import Coordinator
@@ -125,4 +126,4 @@ class Endpoints:
     async def metrics(self) -> Response:
         """For Prometheus."""
         text = reporting.metrics(self._coordinator.sql, self._coordinator.reports)
-        return PlainTextResponse(text)
+        return PlainTextResponse(text + open_files.metrics_text())

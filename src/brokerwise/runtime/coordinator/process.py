@@ -15,12 +15,8 @@ from brokerwise.runtime.coordinator.store import STATE_FILE, Store
 from brokerwise.runtime.data_client import DataClient
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
-from brokerwise.runtime.service.listening import (
-    allow_many_connections,
-    listen,
-    server,
-    url_of,
-)
+from brokerwise.runtime.open_files import allow_many_files
+from brokerwise.runtime.service.listening import listen, server, url_of
 from brokerwise.runtime.tls import client_tls, server_tls
 from brokerwise.runtime.tokens import Role
 from brokerwise.runtime.wire.requests import ask
@@ -36,7 +32,7 @@ def main() -> int:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     try:
         launch = read_launch()
-        allow_many_connections()
+        allow_many_files()
         with (
             Store(Path(launch.state) / STATE_FILE) as store,
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

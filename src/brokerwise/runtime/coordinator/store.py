@@ -1,6 +1,8 @@
 """The coordinator's state: one SQLite file that only it writes."""
 
 import os
+import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,18 +21,21 @@ from brokerwise.runtime.service.state_file import (
 )
 
 STATE_FILE = "coordinator.sqlite"
+GENERATIONS_APART = 1_000  # routes that may be lost with a machine that lost power
 
 
 def seed_store(path: Path, seed: Seed) -> None:
     """Make a new state file, instead of the one that there may be.
 
-    It appears complete or not at all. Raises StateError while a coordinator uses it.
+    Epochs and generations go on where those of the former one ended: clients, and
+    brokers of other machines, may come over from it with what they know. It appears
+    complete or not at all. Raises StateError while a coordinator uses it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(path.name + ".new")
     with take(path):
         _remove(new)
-        _write(new, seed)
+        _write(new, seed, _former_numbers(path))
         # A log that a killed coordinator left belongs to the file that goes now.
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -46,12 +51,20 @@ class Store(StateFile):
         super().__init__(path, SCHEMA_VERSION, synchronous="NORMAL")
 
 
-def new_state(seed: Seed, path: str = ":memory:") -> Sql:
+@dataclass(frozen=True)
+class Numbers:
+    """The last ones that were given: the next are higher."""
+
+    epoch: int = 0
+    generation: int = 0
+
+
+def new_state(seed: Seed, path: str = ":memory:", former: Numbers | None = None) -> Sql:
     """A connection to a new state, seeded."""
     sql = connect(path)
     sql.executescript(SCHEMA)
     with transaction(sql):
-        _fill(sql, seed)
+        _fill(sql, seed, former or Numbers())
         sql.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     return sql
 
@@ -77,13 +90,29 @@ def is_colocated(sql: Sql) -> bool:
     return setting(sql, "kind") == "colocate"
 
 
-def _write(path: Path, seed: Seed) -> None:
-    sql = new_state(seed, str(path))
+def _former_numbers(path: Path) -> Numbers:
+    """Those of the state that is to be replaced; none if it cannot be read."""
+    if not path.exists():
+        return Numbers()
+    sql = connect(str(path))
+    try:
+        counters = dict(sql.execute("SELECT name, value FROM counters"))
+        (last,) = sql.execute("SELECT max(generation) FROM routes").fetchone()
+    except sqlite3.DatabaseError:
+        return Numbers()
+    finally:
+        sql.close()
+    generation = max(last or 0, counters.get("generation", 0))
+    return Numbers(counters.get("epoch", 0), generation + GENERATIONS_APART)
+
+
+def _write(path: Path, seed: Seed, former: Numbers) -> None:
+    sql = new_state(seed, str(path), former)
     sql.close()
     sync(path)
 
 
-def _fill(sql: Sql, seed: Seed) -> None:
+def _fill(sql: Sql, seed: Seed, former: Numbers) -> None:
     axes = next((part.axes for part in seed.overlay.values()), ())
     settings = {
         "kind": seed.kind,
@@ -95,9 +124,13 @@ def _fill(sql: Sql, seed: Seed) -> None:
         "balance": "{}",
     }
     sql.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
-    sql.executemany(
-        "INSERT INTO counters VALUES (?, 0)", [("epoch",), ("turn",), ("losses",)]
-    )
+    counters = {
+        "epoch": former.epoch,
+        "generation": former.generation,  # that the first route of a topic follows
+        "turn": 0,
+        "losses": 0,
+    }
+    sql.executemany("INSERT INTO counters VALUES (?, ?)", counters.items())
     sql.executemany(
         "INSERT INTO brokers (name, state, capacity, x, y, overlay)"
         " VALUES (?, ?, ?, ?, ?, ?)",

@@ -85,9 +85,9 @@ def forget_silent(sql: Sql, at: float) -> list[str]:
 
 
 def begin(sql: Sql, fleet: str, at: float) -> None:
-    """The process starts, in the fleet with this digest of its keys. While it was
-    away it could hear nobody, so every broker counts as heard now. Another fleet's
-    brokers are forgotten: its epochs begin anew."""
+    """The process starts, in the fleet with this digest. While it was away it could
+    hear nobody, so every broker counts as heard now. Another fleet's brokers are
+    forgotten: those with the same names are others."""
     found = sql.execute("SELECT value FROM settings WHERE name = ?", (_FLEET,))
     if found.fetchone() != (fleet,):
         sql.execute(

@@ -9,6 +9,7 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from brokerwise.model.errors import InputError
+from brokerwise.runtime import open_files
 from brokerwise.runtime.data_cluster import bodies
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.limits import MAX_NAME_BYTES
@@ -117,7 +118,7 @@ class Endpoints:
 
     async def metrics(self) -> Response:
         """For Prometheus."""
-        return PlainTextResponse(self._cluster.metrics())
+        return PlainTextResponse(self._cluster.metrics() + open_files.metrics_text())
 
 
 @contextmanager

@@ -26,12 +26,8 @@ from brokerwise.runtime.data_cluster.service_session import service_settings
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.launch import Launch
 from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
-from brokerwise.runtime.service.listening import (
-    allow_many_connections,
-    listen,
-    server,
-    url_of,
-)
+from brokerwise.runtime.open_files import allow_many_files
+from brokerwise.runtime.service.listening import listen, server, url_of
 from brokerwise.runtime.tls import client_tls, server_tls
 from brokerwise.runtime.tokens import Role
 from brokerwise.runtime.wire.requests import ask
@@ -67,7 +63,7 @@ def _main() -> int:
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     try:
         launch = read_launch()
-        allow_many_connections()
+        allow_many_files()
         with (
             Store(Path(launch.state).resolve()) as store,
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
@@ -111,7 +107,7 @@ async def run(launch: Launch, store: Store) -> None:
     token = launch.signing().token(Role.BROKER, SOURCE)
     spark = start_spark(launch.master, launch.conf)
     async with Notifier(ask, token, client_tls(url, launch.authority)) as notifier:
-        fleet, master = fleet_of(launch.keys), launch.master or LOCAL_MASTER
+        fleet, master = fleet_of(launch), launch.master or LOCAL_MASTER
         cluster = DataCluster(store, fleet, notifier, spark, master=master)
         serving = server(
             make_app(cluster, launch.signing()),
@@ -135,9 +131,10 @@ async def run(launch: Launch, store: Store) -> None:
             return
 
 
-def fleet_of(keys: Mapping[str, str]) -> str:
-    """What tells one fleet from another, and says nothing of its keys."""
-    text = msgspec.json.encode(dict(sorted(keys.items())))
+def fleet_of(launch: Launch) -> str:
+    """What tells one fleet from another, also if it was started again, and says
+    nothing of its keys."""
+    text = msgspec.json.encode([launch.run, *sorted(launch.keys.items())])
     return hashlib.sha256(text).hexdigest()
 
 

@@ -1,6 +1,10 @@
-"""fleet.json: where a fleet that runs can be reached, and with which tokens."""
+"""fleet.json: where a fleet that runs can be reached, and with which tokens; and
+the secret that these are signed with, which the next fleet of the same state has too.
+"""
 
 import os
+import secrets
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from brokerwise.runtime.fleet.processes import ProcessName, machine
 FORMAT = 1
 DEFAULT_STATE = Path("out/fleet")
 _NAME = "fleet.json"
+_SECRET = "secret"
+_SECRET_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -131,21 +137,68 @@ def find_fleet(state: Path) -> FleetFile | None:
 
 def write_fleet(state: Path, fleet: FleetFile) -> None:
     """Put fleet.json in place, for its owner only; readers see all of it or none."""
-    path = fleet_path(state)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{_NAME}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(fleet)) + b"\n")
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    content = msgspec.json.format(msgspec.json.encode(fleet)) + b"\n"
+    _put(fleet_path(state), content)
 
 
 def remove_fleet(state: Path) -> None:
     fleet_path(state).unlink(missing_ok=True)
+
+
+def kept_secret(state: Path) -> bytes:
+    """What all keys of this state's fleets are made of. The first one makes it.
+
+    Whoever calls holds the lock of the state directory. Raises InputError for a file
+    that is damaged, or that others than its owner can get at.
+    """
+    path = state / _SECRET
+    try:
+        mode, content = stat.S_IMODE(path.stat().st_mode), path.read_bytes()
+    except FileNotFoundError:
+        secret = secrets.token_bytes(_SECRET_BYTES)
+        _put(path, secret.hex().encode() + b"\n")
+        return secret
+    except OSError as cause:
+        raise InputError(f"cannot read {path}: {cause.strerror}") from cause
+    if mode & 0o077:
+        raise InputError(
+            f"{path}: found mode {mode:o}, expected 600: others than its owner can get "
+            "at it, and whoever can read it can do anything to the fleet",
+            hint=f"If nobody has: chmod 600 {path}; if somebody may have, remove it, "
+            "and all tokens are void.",
+        )
+    secret = _from_hex(content)
+    if len(secret) != _SECRET_BYTES:
+        raise InputError(
+            f"{path} is not the secret of a fleet: found {len(content):,} bytes, "
+            f"expected {2 * _SECRET_BYTES} hexadecimal digits",
+            hint="Put back what was there; or remove it, and all tokens are void.",
+        )
+    return secret
+
+
+def _from_hex(content: bytes) -> bytes:
+    """Empty if it is none."""
+    try:
+        return bytes.fromhex(content.decode().strip())
+    except ValueError:
+        return b""
+
+
+def _put(path: Path, content: bytes) -> None:
+    """A file for its owner only, there whole or not at all, and on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _start_hint(state: Path) -> str:

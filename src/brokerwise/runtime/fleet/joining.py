@@ -64,6 +64,8 @@ async def joined_broker(
 
 
 def joining_settings(fleet: FleetFile, host: str = "") -> Settings:
+    """How a broker of this machine is run; InputError if it cannot be, there or with
+    the certificate that it has."""
     if fleet.is_elsewhere and not host:
         raise InputError(
             f"--host: missing: {fleet.host} is an address of another machine, which "
@@ -71,6 +73,7 @@ def joining_settings(fleet: FleetFile, host: str = "") -> Settings:
             hint="Give the one of this machine at which brokers and users reach it.",
         )
     tls = Tls(fleet.certificate, fleet.private_key, fleet.authority)
+    tls.check(host or fleet.host)
     return Settings(host=host or fleet.host, tls=tls)
 
 

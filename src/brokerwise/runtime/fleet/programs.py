@@ -23,12 +23,14 @@ _COORDINATOR = "coordinator"
 
 @dataclass(frozen=True)
 class Programs:
-    """`lock` is the state directory's, handed down; none for a broker that joins
-    from outside. Brokers do not get the keys of operators."""
+    """`run` names this start of the fleet. `lock` is the state directory's, handed
+    down; neither for a broker that joins from outside. Brokers do not get the keys of
+    operators."""
 
     state: Path
     keys: Keys
     settings: Settings
+    run: str = ""
     lock: tuple[int, ...] = ()
 
     def coordinator(self, data_cluster: str = "") -> Program:
@@ -72,6 +74,7 @@ class Programs:
             host=self.settings.host,
             port=0,
             keys=keys.as_json(),
+            run=self.run,
             certificate=tls.certificate,
             private_key=tls.private_key,
             authority=tls.authority,

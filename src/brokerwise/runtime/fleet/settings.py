@@ -7,6 +7,7 @@ from pathlib import Path
 
 from brokerwise.runtime.fleet.children import START_SECONDS, STOP_SECONDS
 from brokerwise.runtime.fleet.restarts import FIRST_SECONDS, MOST_SECONDS
+from brokerwise.runtime.tls import check_tls
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,10 @@ class Tls:
     certificate: str = ""
     private_key: str = ""
     authority: str = ""
+
+    def check(self, host: str) -> None:
+        """Raises InputError if they cannot be used on this host."""
+        check_tls(self.certificate, self.private_key, self.authority, host)
 
 
 @dataclass(frozen=True)

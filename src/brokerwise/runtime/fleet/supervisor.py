@@ -11,7 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from brokerwise.runtime.fleet.files import FleetFile, remove_fleet, write_fleet
+from brokerwise.runtime.fleet.files import (
+    FleetFile,
+    kept_secret,
+    remove_fleet,
+    write_fleet,
+)
 from brokerwise.runtime.fleet.growing import growing
 from brokerwise.runtime.fleet.keeper import Keeper, Tell
 from brokerwise.runtime.fleet.lock import holding
@@ -83,15 +88,17 @@ async def running_fleet(
 ) -> AsyncIterator[RunningFleet]:
     """A fleet that begins with `seed`, ready: every broker has registered.
 
-    Replaces what an earlier fleet left in `state`, but for the data of a data
-    cluster; FleetRunsError if one runs there. When the context is left, or start-up
-    fails or is cancelled, nothing is left running. `tell` is given a line for
-    whatever happens to a process meanwhile.
+    Replaces what an earlier fleet left in `state`, but for its secret, with which
+    tokens are signed, and the data of a data cluster; FleetRunsError if one runs
+    there, InputError if the secret cannot be used. When the context is left, or
+    start-up fails or is cancelled, nothing is left running. `tell` is given a line
+    for whatever happens to a process meanwhile.
     """
     settings = settings or Settings()
-    secret = secrets.token_bytes(32)
     async with holding(state) as lock:
-        programs = Programs(state, Keys.of_secret(secret), settings, (lock,))
+        secret = kept_secret(state)
+        run = secrets.token_hex(8)
+        programs = Programs(state, Keys.of_secret(secret), settings, run, (lock,))
         _prepare(state, seed)
         try:
             async with _up(seed, programs, tell) as kept_ones:

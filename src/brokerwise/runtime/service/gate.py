@@ -37,7 +37,8 @@ class Gate:
     `roles` says whom a path (its first part) is for; `open_paths` are for anybody.
     `larger` are the bytes that a path takes where they are more than usual; those
     bodies may also take longer. The holder of the token is in the request's state,
-    as `holder`.
+    as `holder`. Brokers may keep their connection for the next request; all others
+    are closed after the answer.
     """
 
     def __init__(
@@ -62,16 +63,18 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        holder, body = None, b""
         try:
-            body = b""
             if scope["path"] not in self._open:
                 holder = self._admitted(scope)
                 scope.setdefault("state", {})["holder"] = holder
                 body = await self._body(scope, receive, holder)
         except _Rejected as rejected:
-            await _reject(send, rejected)
+            await _reject(_last(send), rejected)
             return
-        await self._app(scope, _replayed(body, receive), send)
+        kept = holder is not None and holder.role is Role.BROKER
+        answer = send if kept else _last(send)
+        await self._app(scope, _replayed(body, receive), answer)
 
     def _admitted(self, scope: Scope) -> Holder:
         holder = self._keys.holder(_token(scope))
@@ -123,6 +126,18 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return again
+
+
+def _last(send: Send) -> Send:
+    """The same, and the connection is closed after the answer."""
+
+    async def closing(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [*message.get("headers", ()), (b"connection", b"close")]
+            message = {**message, "headers": headers}
+        await send(message)
+
+    return closing
 
 
 def _first(scope: Scope) -> str:

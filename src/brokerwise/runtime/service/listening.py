@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import resource
 import socket
 from collections.abc import Callable, Iterator
 
@@ -13,12 +12,14 @@ from brokerwise.runtime.limits import LOGIN_SECONDS, MAX_HEAD_BYTES
 from brokerwise.runtime.service.gate import Gate
 
 BACKLOG = 2048
+KEEP_SECONDS = 5  # that a broker's connection waits for its next request
 GRACE_SECONDS = 1  # that requests under way have when the server stops
 
 
-class OneRequest(H11Protocol):
+class Patient(H11Protocol):
     """A connection that is closed if no request has come in time. It is good for one
-    request (see `server`), so it need not be watched afterwards."""
+    request, unless it is a broker's (see `Gate`), so it need not be watched
+    afterwards."""
 
     _patience: asyncio.TimerHandle | None = None
 
@@ -52,12 +53,6 @@ class Server(uvicorn.Server):
         yield
 
 
-def allow_many_connections() -> None:
-    """Each takes an open file: have as many as the machine allows."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -80,14 +75,14 @@ def server(
     """A server for `serve(sockets=[...])`; `should_exit` ends it."""
     config = uvicorn.Config(
         app,
-        http=OneRequest,
+        http=Patient,
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        headers=[("connection", "close")],
+        timeout_keep_alive=KEEP_SECONDS,
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         backlog=BACKLOG,
         timeout_graceful_shutdown=GRACE_SECONDS,

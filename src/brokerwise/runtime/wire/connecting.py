@@ -121,10 +121,12 @@ async def connect(
     on_text: Callable[[bytes], None],
     on_closed: Callable[[int, str], None],
     ssl: tls.SSLContext | None = None,
+    token: str = "",
     seconds: float = REQUEST_SECONDS,
     max_bytes: int = MAX_ANSWER_BYTES,
 ) -> Dialled:
-    """Open a WebSocket to ws:// or wss://; `ssl` says whom to trust.
+    """Open a WebSocket to ws:// or wss://; `ssl` says whom to trust. A `token` is
+    shown with the handshake already: by a broker's, a full server knows its own.
 
     Once it has returned, `on_text` is given each whole message, and `on_closed`, once,
     the code and reason with which the other end closed; 1006 if it vanished. If either
@@ -140,7 +142,7 @@ async def connect(
         raise InputError(f"{url!r} is no address of a WebSocket: {cause}") from cause
     try:
         async with asyncio.timeout(seconds):
-            transport, data = await _dial(url, uri, ssl)
+            transport, data = await _dial(url, uri, ssl, token)
     except TimeoutError as cause:
         reason = f"no connection within {seconds:g} s"
         raise UnreachableError(url, reason) from cause
@@ -152,14 +154,14 @@ async def connect(
 
 
 async def _dial(
-    url: str, uri: WebSocketURI, ssl: tls.SSLContext | None
+    url: str, uri: WebSocketURI, ssl: tls.SSLContext | None, token: str
 ) -> tuple[asyncio.Transport, bytes]:
     """A transport whose handshake is done, paused, and what came after it."""
     context = (ssl or tls.create_default_context()) if uri.secure else None
     loop = asyncio.get_running_loop()
     handshake = ClientProtocol(uri)
     transport, greeting = await loop.create_connection(
-        lambda: _Greeting(handshake),
+        lambda: _Greeting(handshake, token),
         uri.host,
         uri.port,
         ssl=context,
@@ -176,14 +178,17 @@ async def _dial(
 class _Greeting(asyncio.Protocol):
     """Asks for a WebSocket and waits for the head of the answer."""
 
-    def __init__(self, handshake: ClientProtocol) -> None:
-        self._handshake = handshake
+    def __init__(self, handshake: ClientProtocol, token: str) -> None:
+        self._handshake, self._token = handshake, token
         self._data = bytearray()
         self.head: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._handshake.send_request(self._handshake.connect())
+        request = self._handshake.connect()
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        self._handshake.send_request(request)
         for data in self._handshake.data_to_send():
             self._transport.write(data)
 

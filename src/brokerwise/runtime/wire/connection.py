@@ -38,6 +38,30 @@ class Handler(Protocol):
         raise NotImplementedError
 
 
+class Door(Protocol):
+    """Keeps strangers out of a server that has hardly any room left.
+
+    A connection is known by the number of its file descriptor: the lowest that was
+    free.
+    """
+
+    def is_open_to_all(self, descriptor: int) -> bool:
+        """Whether anybody may have this one."""
+        raise NotImplementedError
+
+    def is_open(self, descriptor: int) -> bool:
+        """Whether those may whom `lets_in` knows; else it is cut off at once."""
+        raise NotImplementedError
+
+    def lets_in(self, path: str, token: str) -> bool:
+        """Whether this request comes in although strangers do not."""
+        raise NotImplementedError
+
+    def refuse(self) -> str:
+        """Called for each that does not come in; what it is told."""
+        raise NotImplementedError
+
+
 class Member(Protocol):
     """A connection of a server, of either kind."""
 
@@ -61,8 +85,10 @@ class Listener:
         max_bytes: int,
         login_seconds: float,
         close_seconds: float,
+        door: Door | None = None,
     ) -> None:
         self.handler = handler
+        self.door = door
         self.loop = asyncio.get_running_loop()
         self.queue_bytes = queue_bytes
         self.max_bytes = max_bytes

@@ -7,7 +7,7 @@ import h11
 import msgspec
 
 from brokerwise.runtime.limits import MAX_HEAD_BYTES
-from brokerwise.runtime.wire.connection import Connection, Listener
+from brokerwise.runtime.wire.connection import Connection, Door, Listener
 from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest, split_target
 from brokerwise.runtime.wire.upgrade import accept, wants_websocket
 
@@ -31,6 +31,7 @@ class Exchange(asyncio.Protocol):
         "_answering",
         "_body",
         "_choked",
+        "_guarded",
         "_http",
         "_listener",
         "_over",
@@ -47,6 +48,7 @@ class Exchange(asyncio.Protocol):
         self._body = bytearray()
         self._answering: asyncio.Task[None] | None = None
         self._choked = False  # the other end does not read its answers
+        self._guarded: Door | None = None  # who decides on each request, if anyone
         self._over = False  # what comes is dropped
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -56,6 +58,8 @@ class Exchange(asyncio.Protocol):
         self._listener.await_request(self)
         if self._listener.stopping:
             self.abort()
+        elif self._listener.door is not None:
+            self._enter(self._listener.door)
 
     def data_received(self, data: bytes) -> None:
         if self._over:
@@ -100,6 +104,15 @@ class Exchange(asyncio.Protocol):
             self._answering.cancel()
         self._transport.abort()
 
+    def _enter(self, door: Door) -> None:
+        descriptor = self._transport.get_extra_info("socket").fileno()
+        if door.is_open_to_all(descriptor):
+            return
+        self._guarded = door
+        if not door.is_open(descriptor):
+            door.refuse()
+            self.abort()
+
     def _advance(self, http: h11.Connection) -> None:
         try:
             while not (self._over or self._choked or self._answering):
@@ -116,6 +129,7 @@ class Exchange(asyncio.Protocol):
         match event:
             case h11.Request():
                 self._request = event
+                self._check_admission(event)
                 if wants_websocket(event):
                     self._upgrade(http, event)
                 else:
@@ -130,6 +144,11 @@ class Exchange(asyncio.Protocol):
                 self._answering = self._listener.loop.create_task(
                     self._answer(http, request)
                 )
+
+    def _check_admission(self, request: h11.Request) -> None:
+        door = self._guarded
+        if door is not None and not door.lets_in(*_who_asks(request)):
+            raise Refusal(503, door.refuse())
 
     def _expect_body(self, http: h11.Connection, request: h11.Request) -> None:
         for name, value in request.headers:
@@ -225,6 +244,12 @@ def _next_event(http: h11.Connection) -> object:
         if size > MAX_HEAD_BYTES:
             raise Refusal(431, f"the head is longer than {MAX_HEAD_BYTES:,} bytes")
     return event
+
+
+def _who_asks(request: h11.Request) -> tuple[str, str]:
+    """Path and bearer token of a request whose body has not come yet."""
+    head = _whole(request, b"")
+    return head.path, head.token()
 
 
 def _whole(request: h11.Request, body: bytes) -> HttpRequest:

@@ -1,8 +1,9 @@
-"""A small HTTP client: one connection for each request."""
+"""A small HTTP client: a connection for each request, or one that is kept."""
 
 import asyncio
 import ssl as tls
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from brokerwise.runtime.wire.errors import (
 from brokerwise.runtime.wire.http import HttpAnswer
 
 __all__ = [
+    "KeptLine",
     "RefusedError",
     "UnreachableError",
     "UnreadableAnswerError",
@@ -82,10 +84,69 @@ async def request(
     for a bad address.
     """
     place = _place(url)
-    message = _message(method, place, body, token)
+    message = _message(method, place, body, token, keep=False)
+    async with _bounded(url, seconds):
+        line = await _Line.open(place, ssl)
+        try:
+            return await line.answer(message, body or b"")
+        finally:
+            await line.close()
+
+
+class KeptLine:
+    """Asks one server again and again, over a connection that stays open in between.
+
+    For requests that may be carried out twice: if the connection turns out to have
+    been closed meanwhile, the request is sent again, once, over a new one. A request
+    that comes while another is under way has a connection of its own.
+    """
+
+    def __init__(self, url: str, token: str, ssl: tls.SSLContext | None) -> None:
+        self._url, self._token, self._ssl = url, token, ssl
+        self._kept: _Line | None = None
+
+    async def ask(self, path: str, content: object, kind: type[T]) -> T:
+        """As `ask`."""
+        url, body = f"{self._url}{path}", msgspec.json.encode(content)
+        place = _place(url)
+        message = _message("POST", place, body, self._token, keep=True)
+        async with _bounded(url, REQUEST_SECONDS):
+            answer = await self._answer(place, message, body)
+        return read_answer(answer, kind, url)
+
+    async def close(self) -> None:
+        line, self._kept = self._kept, None
+        if line is not None:
+            await line.close()
+
+    async def _answer(
+        self, place: "_Place", message: h11.Request, body: bytes
+    ) -> HttpAnswer:
+        line, self._kept = self._kept, None
+        if line is not None:
+            with suppress(OSError):  # it was closed: once more, over a new one
+                return await self._over(line, message, body)
+        return await self._over(await _Line.open(place, self._ssl), message, body)
+
+    async def _over(
+        self, line: "_Line", message: h11.Request, body: bytes
+    ) -> HttpAnswer:
+        try:
+            answer = await line.answer(message, body)
+            if self._kept is None and line.is_good_for_more():
+                self._kept = line
+            return answer
+        finally:
+            if self._kept is not line:
+                await line.close()
+
+
+@asynccontextmanager
+async def _bounded(url: str, seconds: float) -> AsyncIterator[None]:
+    """Whatever keeps an answer away, within so many seconds, is one of our errors."""
     try:
         async with asyncio.timeout(seconds):
-            return await _converse(place, message, body or b"", ssl)
+            yield
     except TimeoutError as cause:
         raise UnreachableError(url, f"no answer within {seconds:g} s") from cause
     except OSError as cause:
@@ -117,8 +178,12 @@ def _place(url: str) -> _Place:
     return _Place(parts.hostname, port, secure, target, authority)
 
 
-def _message(method: str, place: _Place, body: bytes | None, token: str) -> h11.Request:
-    headers = [("host", place.authority), ("connection", "close")]
+def _message(
+    method: str, place: _Place, body: bytes | None, token: str, *, keep: bool
+) -> h11.Request:
+    headers = [("host", place.authority)]
+    if not keep:
+        headers.append(("connection", "close"))
     if body is not None:
         headers.append(("content-type", "application/json"))
         headers.append(("content-length", str(len(body))))
@@ -131,23 +196,41 @@ def _message(method: str, place: _Place, body: bytes | None, token: str) -> h11.
         raise InputError(f"cannot ask for {what!r}: {cause}") from cause
 
 
-async def _converse(
-    place: _Place, message: h11.Request, body: bytes, ssl: tls.SSLContext | None
-) -> HttpAnswer:
-    context = (ssl or tls.create_default_context()) if place.secure else None
-    reader, writer = await asyncio.open_connection(
-        place.host, place.port, ssl=context, limit=_READ_BYTES
-    )
-    try:
-        http = h11.Connection(h11.CLIENT)
+class _Line:
+    """A connection to a server, for one request after the other."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._reader, self._writer = reader, writer
+        self._http = h11.Connection(h11.CLIENT)
+
+    @classmethod
+    async def open(cls, place: _Place, ssl: tls.SSLContext | None) -> "_Line":
+        context = (ssl or tls.create_default_context()) if place.secure else None
+        ends = await asyncio.open_connection(
+            place.host, place.port, ssl=context, limit=_READ_BYTES
+        )
+        return cls(*ends)
+
+    async def answer(self, message: h11.Request, body: bytes) -> HttpAnswer:
+        http, writer = self._http, self._writer
+        if http.our_state is h11.DONE:
+            http.start_next_cycle()
         writer.write(http.send(message) or b"")
         writer.write(http.send(h11.Data(data=body)) or b"" if body else b"")
         writer.write(http.send(h11.EndOfMessage()) or b"")
-        return await _answer(http, reader)
-    finally:
-        writer.transport.abort()
+        return await _answer(http, self._reader)
+
+    def is_good_for_more(self) -> bool:
+        """Whether the server keeps it open after the answer."""
+        both = self._http.our_state, self._http.their_state
+        return both == (h11.DONE, h11.DONE)
+
+    async def close(self) -> None:
+        self._writer.transport.abort()
         with suppress(OSError):  # the answer is there, or its absence has been told
-            await writer.wait_closed()
+            await self._writer.wait_closed()
 
 
 async def _answer(http: h11.Connection, reader: asyncio.StreamReader) -> HttpAnswer:
