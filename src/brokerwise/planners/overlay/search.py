@@ -10,7 +10,7 @@ from brokerwise.planners.overlay.heuristics import HEURISTICS
 from brokerwise.planners.overlay.ilp import solve_ilp
 from brokerwise.planners.overlay.local import Found, local
 from brokerwise.planners.overlay.options import Options
-from brokerwise.planners.overlay.placing import Unplaced
+from brokerwise.planners.overlay.placing import Unplaced, with_idle_users
 from brokerwise.planners.overlay.prices import Prices, find_prices, priced
 from brokerwise.planners.overlay.tree import spanning_tree
 from brokerwise.planners.overlay.tree_local import TreeEvaluation
@@ -29,7 +29,19 @@ class Answer:
 
 
 def search(demand: Demand, options: Options) -> Answer | Unplaced:
-    """Run the algorithm asked for, and those that it needs."""
+    """Run the algorithm asked for, and those that it needs.
+
+    Users without traffic cost nothing anywhere, and need no room: whatever the
+    algorithm, they are on their cheapest link.
+    """
+    answer = _searched(demand, options)
+    if isinstance(answer, Unplaced):
+        return answer
+    broker = with_idle_users(demand, answer.found.broker)
+    return replace(answer, found=replace(answer.found, broker=broker))
+
+
+def _searched(demand: Demand, options: Options) -> Answer | Unplaced:
     tree = spanning_tree(demand.core) if options.tree else None
     with options.stage("heuristics"):
         wirings, unplaced = _heuristics(demand, options)
