@@ -6,7 +6,7 @@ from brokerwise.model.arrays import Int32s
 from brokerwise.planners.overlay.bound import Bound, lower_bound
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.evaluate import Costs, access_cost, costs_of
-from brokerwise.planners.overlay.heuristics import HEURISTICS
+from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS
 from brokerwise.planners.overlay.ilp import solve_ilp
 from brokerwise.planners.overlay.local import Found, local
 from brokerwise.planners.overlay.options import Options
@@ -45,7 +45,7 @@ def _searched(demand: Demand, options: Options) -> Answer | Unplaced:
     tree = spanning_tree(demand.core) if options.tree else None
     with options.stage("heuristics"):
         wirings, unplaced = _heuristics(demand, options)
-    own = options.algorithm in HEURISTICS
+    own = options.algorithm in BY_NAME
     if options.algorithm not in wirings if own else not wirings:
         assert unplaced is not None
         if options.algorithm == "ilp":
@@ -86,13 +86,9 @@ def _heuristics(
     or of all; and why one found none."""
     wirings: dict[str, Int32s] = {}
     unplaced = None
-    for name, algorithm in HEURISTICS.items():
-        if options.algorithm in HEURISTICS and name not in (
-            "random",
-            options.algorithm,
-        ):
-            continue
-        found = algorithm(demand, options.seed)
+    asked = options.algorithm
+    for name in ("random", asked) if asked in BY_NAME else HEURISTICS:
+        found = BY_NAME[name](demand, options.seed)
         if isinstance(found, Unplaced):
             unplaced = found
         else:
