@@ -10,6 +10,7 @@ from brokerwise.experiments.overlay_settings import SIZES
 # of each ratio (`steiner`, costs, checks), of `local`. More goes with users squared.
 _NETWORK, _RATIO = (0.03, 0.3), (0.02, 0.6)
 _LOCAL_WIDE, _LOCAL_NARROW = (0.1, 4.0), (2.0, 20.0)
+_LITERAL = 60.0  # at 10,000 users; goes with users to the fourth
 
 
 def forecast(tasks: Iterable[Task], workers: int) -> Forecast[Task]:
@@ -23,10 +24,11 @@ def guess(task: Task) -> float:
     local = _LOCAL_WIDE if cell.regime.width == 1 else _LOCAL_NARROW
     steps = [_RATIO, local] if task.local else [_RATIO]
     each = sum(least + more * size * size for least, more in steps)
+    each += _LITERAL * size**4 if task.literal else 0
     least, more = _NETWORK
     return least + more * size * size + each * len(cell.ratios)
 
 
 def _kind(task: Task) -> Hashable:
-    """Of the same cell; those with `local` take longer."""
-    return task.cell.name, task.local
+    """Of the same cell; those with `local` or `steiner_literal` take longer."""
+    return task.cell.name, task.local, task.literal

@@ -26,6 +26,11 @@ QUICK_SAMPLES = 10
 LOCAL_SAMPLES = 10
 """Of networks with more users than `LOCAL_USERS`, those that `local` wires, too."""
 LOCAL_USERS = 3000
+LITERAL_SAMPLES = 10
+"""Samples that `steiner_literal` wires: up to `LITERAL_USERS`, and in larger networks,
+which take a minute each, only where Figure 10 is drawn."""
+LITERAL_USERS = 3000
+LITERAL_LARGE_SAMPLES = 2
 SITES_USERS = 3000
 QUICK_SITES_USERS = 1000
 SITES_SAMPLES = 10
@@ -84,7 +89,8 @@ REGIMES = (
 class Cell:
     """Networks of one size, wired at each of the ratios.
 
-    `local` is the number of samples, the first ones, that `local` wires as well.
+    `local` is the number of samples, the first ones, that `local` wires as well, and
+    `literal` of those that `steiner_literal` does.
     """
 
     regime: Regime
@@ -93,6 +99,7 @@ class Cell:
     samples: int
     local: int
     subchannels: int = 100
+    literal: int = 0
 
     @property
     def brokers(self) -> int:
@@ -160,7 +167,10 @@ def _quick(regime: Regime) -> Regime:
 def _cell(regime: Regime, users: int, samples: int, *, sweep: bool) -> Cell:
     ratios = regime.ratios if sweep else (regime.ratio,)
     local = samples if users <= LOCAL_USERS else min(samples, LOCAL_SAMPLES)
-    return Cell(regime, users, ratios, samples, local)
+    literal = LITERAL_SAMPLES if users <= LITERAL_USERS else 0
+    if users > LITERAL_USERS and sweep:
+        literal = LITERAL_LARGE_SAMPLES
+    return Cell(regime, users, ratios, samples, local, literal=min(samples, literal))
 
 
 def _regimes_at(place: Sites) -> Iterator[Regime]:

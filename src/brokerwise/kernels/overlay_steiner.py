@@ -44,12 +44,11 @@ def grow_tree(
     """A tree over `members`, and the brokers that it attaches them to: home[user].
 
     Starts with broker `start`, or, if that is NOWHERE, with their cheapest access link;
-    then, time and again, the member with the
-    cheapest path to a broker of the tree is attached to the broker next to it on that
-    path, which joins the tree: opened[user] says whether it did so with this user. Of
-    equal paths that to the lower broker, then of the
-    lower user. Ends with distance[b], from broker b to the tree; 0 for an empty one.
-    `nearest` has all members, and maybe others. `waiting` is all False, before and
+    then, time and again, the member with the cheapest path to a broker of the tree is
+    attached to the broker next to it on that path, which joins the tree: opened[user]
+    says whether it did so with this user. Of equal paths that to the lower broker, then
+    of the lower user. Ends with distance[b], from broker b to the tree; 0 for an empty
+    one. `nearest` has all members, and maybe others. `waiting` is all False, before and
     after. O((members + length of nearest) * brokers).
     """
     brokers = len(distance)
@@ -238,7 +237,7 @@ def _first_brokers(
             end = _least_link(nearest[b], b, publishers[i], access)
             for a in range(brokers):
                 path = own[a] + core[a, b] + end
-                if own[a] >= 0 and (path < least or path == least and a < best):
+                if own[a] >= 0 and (path < least or (path == least and a < best)):
                     best, least = a, path
         found[i] = best
     return found
@@ -246,7 +245,7 @@ def _first_brokers(
 
 @leaf
 def _least_link(order: Int32s, b: int, but: int, access: Int64s) -> int:
-    """What the first in reach costs, but for one; more than any path if there is none."""
+    """What the first in reach costs, but for one; beyond any path if there is none."""
     for user in order:
         if access[user, b] >= 0 and user != but:
             return int(access[user, b])

@@ -7,6 +7,7 @@ from brokerwise.report.numbers import percent
 from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.report.reproduce_overlay_cells import (
     ALGORITHMS,
+    LITERAL,
     OURS,
     PAPER_NAMES,
     Result,
@@ -22,7 +23,7 @@ from brokerwise.report.reproduce_overlay_tables import (
     users_table,
 )
 
-_COLOURS = {OURS: 0, "greedy": 1, "clustering": 2, "steiner": 3}
+_COLOURS = {OURS: 0, "greedy": 1, "clustering": 2, "steiner": 3, LITERAL: 4}
 _USERS = Axis("users", log=False)
 _RATIO = Axis("access-to-core link cost ratio")
 _CRR = Axis("cost reduction ratio")

@@ -37,8 +37,8 @@ def steiner(demand: Demand, seed: int = 0) -> Int32s | Unplaced:
 
 
 def steiner_literal(demand: Demand, seed: int = 0) -> Int32s | Unplaced:
-    """Steiner-tree mixing of Zhao and Wu (2011) to the letter: a tree for each publisher
-    and sub-channel, which starts from the publisher.
+    """Steiner-tree mixing of Zhao and Wu (2011) to the letter: a tree for each
+    publisher and sub-channel, which starts from the publisher.
 
     O(trees * users * brokers), where publishers of a sub-channel mostly share a tree if
     it starts from the same broker.
