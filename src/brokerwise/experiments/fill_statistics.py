@@ -13,6 +13,7 @@ from brokerwise.experiments.fill_published import (
 )
 from brokerwise.experiments.fill_settings import Cell
 from brokerwise.experiments.resume import Result
+from brokerwise.model.plan import gap
 
 WITHIN_SHARE = 0.001
 WITHIN_UNITS = 2
@@ -87,8 +88,7 @@ def is_within(record: Record) -> bool:
 
 
 def _gap(record: Record) -> float:
-    missing: int = record["bound"] - record["columns"]
-    return missing / max(1, int(record["columns"]))
+    return gap(record["columns"], record["bound"]) or 0.0
 
 
 def _published(cell: Cell) -> Result:

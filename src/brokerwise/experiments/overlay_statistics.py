@@ -10,6 +10,7 @@ from brokerwise.experiments.overlay_measure import LITERAL
 from brokerwise.experiments.overlay_published import MIXING, ORDER
 from brokerwise.experiments.overlay_settings import Cell
 from brokerwise.experiments.resume import Result
+from brokerwise.model.plan import gap
 
 PAPERS = ("greedy", "clustering", "steiner")
 OURS = "local"
@@ -81,7 +82,7 @@ def _literal(samples: Sequence[Record]) -> Result | None:
 
 def _ours(samples: Sequence[Record]) -> Result:
     """Of the samples that `local` has wired, what it and the others come to there."""
-    gaps = [1 - s["bound"] / _total(s, OURS) if _total(s, OURS) else 0 for s in samples]
+    gaps = [gap(_total(s, OURS), s["bound"]) or 0.0 for s in samples]
     possible = [_ratio(_total(s, "random"), s["bound"]) for s in samples]
     return {
         "samples": len(samples),

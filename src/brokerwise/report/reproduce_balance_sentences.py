@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from brokerwise.report.numbers import counted, percent
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.reproduce_balance_cells import (
     CITY,
     LIVE,
@@ -124,7 +125,7 @@ def bounds(result: Result) -> list[str]:
                 f"{world}: planned ends with a max load of "
                 f"{load_text(run['max_load_end'], unit)}, {percent(max(0.0, over))} "
                 f"above the mean that it leaves; the bound is "
-                f"{load_text(run['bound'], unit)} (gap {percent(run['gap'])})"
+                f"{load_text(run['bound'], unit)} (gap {gap_text(run['gap'])})"
             )
     if not said:
         return []

@@ -114,9 +114,9 @@ def _gaps(result: Result) -> Plot:
         )
     return Plot(
         "Certified gap of local",
-        "How much dearer than the best possible local is at most, in the worst of its "
-        "samples. Where the core is most of the cost, the bound is weak and little is "
-        "proven.",
+        "By what share of its cost local could be undercut at most, in the worst of "
+        "its samples. Where the core is most of the cost, the bound is weak and little "
+        "is proven.",
         _USERS,
         Axis("worst gap, %"),
         lines,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from brokerwise.report.numbers import counted, percent
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.reproduce_overlay_cells import (
     ALGORITHMS,
     LARGEST,
@@ -42,12 +43,12 @@ def _gap_words(result: Result) -> Iterator[str]:
     cells = [cell for r in generated(result) for cell in by_users(result, r)[-1:]]
     for cell in cells:
         if cell["local"] and cell["width"] == 1:
-            parts.append(f"{percent(cell['local']['worst_gap'])} ({cell['regime']})")
+            parts.append(f"{gap_text(cell['local']['worst_gap'])} ({cell['regime']})")
     if parts:
         users = cells[0]["users"]
         yield (
-            f"At {users:,} users and ratio 1 it is proven to be within "
-            f"{' and '.join(parts)} of the best possible."
+            f"At {users:,} users and ratio 1 no wiring is more than "
+            f"{' and '.join(parts)} cheaper."
         )
 
 

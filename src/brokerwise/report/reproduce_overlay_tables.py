@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import percent, significant
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.reproduce_overlay_cells import (
     ALGORITHMS,
     LARGEST,
@@ -173,7 +174,7 @@ def certified_table(result: Result) -> Table:
     """What is proven of `local`, and how it compares instance by instance."""
     cells = [cell for cell in result["cells"] if cell["local"]]
     return Table(
-        "What local is proven to be within, and what greedy reaches of what is "
+        "The gap of local, (cost - bound) / cost, and what greedy reaches of what is "
         "possible (samples that local wired)",
         (
             *("regime, users, ratio", "samples", "at least as good as all"),
@@ -246,7 +247,7 @@ def _means(cell: Result) -> list[str]:
 
 
 def _gap(cell: Result) -> str:
-    return percent(cell["local"]["worst_gap"]) if cell["local"] else _NONE
+    return gap_text(cell["local"]["worst_gap"]) if cell["local"] else _NONE
 
 
 def _certified(cell: Result) -> list[str]:
@@ -255,8 +256,8 @@ def _certified(cell: Result) -> list[str]:
     return [
         f"{ours['samples']:,}",
         f"{ours['best']:,}",
-        percent(ours["gap"]),
-        percent(ours["worst_gap"]),
+        gap_text(ours["gap"]),
+        gap_text(ours["worst_gap"]),
         reduction(greedy),
         reduction(ours["possible"]),
         percent(greedy / ours["possible"]),
