@@ -31,8 +31,12 @@ def test_figure_10_is_of_the_largest_networks() -> None:
 def test_steiner_literal_wires_few_samples_and_fewer_large_ones() -> None:
     literal = {cell.users: cell.literal for cell in every_cell()}
     assert literal[1000] == literal[3000] == 10
-    assert (literal[4000], literal[9000], literal[10_000]) == (0, 0, 2)
-    assert {cell.literal for cell in every_cell(samples=1)} == {0, 1}
+    assert (literal[4000], literal[9000], literal[10_000]) == (0, 0, 1)
+    large = next(cell for cell in every_cell() if cell.users == 10_000)
+    assert [large.is_literal(0, ratio) for ratio in large.ratios[:2]] == [True, False]
+    assert not large.is_literal(1, large.ratios[0])
+    small = every_cell(quick=True)[1]
+    assert all(small.is_literal(9, ratio) for ratio in small.ratios)
 
 
 def test_local_wires_all_samples_up_to_3_000_users_and_10_above() -> None:

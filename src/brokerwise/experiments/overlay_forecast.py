@@ -24,11 +24,12 @@ def guess(task: Task) -> float:
     local = _LOCAL_WIDE if cell.regime.width == 1 else _LOCAL_NARROW
     steps = [_RATIO, local] if task.local else [_RATIO]
     each = sum(least + more * size * size for least, more in steps)
-    each += _LITERAL * size**4 if task.literal else 0
+    literal = sum(cell.is_literal(task.number, ratio) for ratio in cell.ratios)
     least, more = _NETWORK
-    return least + more * size * size + each * len(cell.ratios)
+    network = least + more * size * size
+    return network + each * len(cell.ratios) + literal * _LITERAL * size**4
 
 
 def _kind(task: Task) -> Hashable:
     """Of the same cell; those with `local` or `steiner_literal` take longer."""
-    return task.cell.name, task.local, task.literal
+    return task.cell.name, task.local, task.number < task.cell.literal

@@ -48,10 +48,6 @@ class Task:
     def local(self) -> bool:
         return self.number < self.cell.local
 
-    @property
-    def literal(self) -> bool:
-        return self.number < self.cell.literal
-
     def __str__(self) -> str:
         return f"{self.cell.title}, sample {self.number}"
 
@@ -91,7 +87,7 @@ class _Sample:
         """What was measured at a ratio, and what is wrong with it."""
         core = core_at(self.task.cell, ratio, self.seed)
         demand = replace(self.demand, core=core)
-        found = dict(self._heuristics(demand))
+        found = dict(self._heuristics(demand, ratio))
         answer = None
         if self.task.local:
             answer, seconds = _timed(partial(best, demand, self.seed))
@@ -100,8 +96,9 @@ class _Sample:
         said = [f"ratio {ratio:g}, {problem}" for problem in wrong]
         return _record(found, answer), said
 
-    def _heuristics(self, demand: Demand) -> Iterator[tuple[str, Wired]]:
-        for name in (*HEURISTICS, LITERAL) if self.task.literal else HEURISTICS:
+    def _heuristics(self, demand: Demand, ratio: float) -> Iterator[tuple[str, Wired]]:
+        literal = self.task.cell.is_literal(self.task.number, ratio)
+        for name in (*HEURISTICS, LITERAL) if literal else HEURISTICS:
             broker, seconds = self.coreless.get(name) or _timed(
                 partial(wired, name, demand, self.seed)
             )

@@ -27,10 +27,10 @@ LOCAL_SAMPLES = 10
 """Of networks with more users than `LOCAL_USERS`, those that `local` wires, too."""
 LOCAL_USERS = 3000
 LITERAL_SAMPLES = 10
-"""Samples that `steiner_literal` wires: up to `LITERAL_USERS`, and in larger networks,
-which take a minute each, only where Figure 10 is drawn."""
+"""Samples that `steiner_literal` wires, up to `LITERAL_USERS`. Of larger networks,
+which take up to a minute and a half, only the first of the largest, at the ratio of
+Figure 9."""
 LITERAL_USERS = 3000
-LITERAL_LARGE_SAMPLES = 2
 SITES_USERS = 3000
 QUICK_SITES_USERS = 1000
 SITES_SAMPLES = 10
@@ -114,6 +114,11 @@ class Cell:
     def title(self) -> str:
         return f"{self.regime.title}, {self.users:,} users"
 
+    def is_literal(self, number: int, ratio: float) -> bool:
+        """Whether `steiner_literal` wires a sample at a ratio."""
+        affordable = self.users <= LITERAL_USERS or ratio == self.regime.ratio
+        return number < self.literal and affordable
+
     def settings(self, ratio: float) -> NetworkSettings:
         regime = self.regime
         return NetworkSettings(
@@ -167,9 +172,7 @@ def _quick(regime: Regime) -> Regime:
 def _cell(regime: Regime, users: int, samples: int, *, sweep: bool) -> Cell:
     ratios = regime.ratios if sweep else (regime.ratio,)
     local = samples if users <= LOCAL_USERS else min(samples, LOCAL_SAMPLES)
-    literal = LITERAL_SAMPLES if users <= LITERAL_USERS else 0
-    if users > LITERAL_USERS and sweep:
-        literal = LITERAL_LARGE_SAMPLES
+    literal = LITERAL_SAMPLES if users <= LITERAL_USERS else int(sweep)
     return Cell(regime, users, ratios, samples, local, literal=min(samples, literal))
 
 
