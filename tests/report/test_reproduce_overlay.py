@@ -167,6 +167,8 @@ def test_figure_10_is_a_row_for_each_ratio_of_the_largest() -> None:
 def test_a_cell_that_the_papers_mixing_did_not_wire_shows_so() -> None:
     bare = result(cell(literal=None), core(users=1000), core(literal=None))
     assert rows(users_table(bare, PLANE))["10,000"][5:7] == ["-", "0"]
+    one = result(cell(literal=literal(samples=1, error=0.0)))
+    assert rows(users_table(one, PLANE))["10,000"][5:7] == ["1.25", "1"]
     orders = rows(orders_table(bare))
     assert orders["plane, ratio 1"][1:3] == ["-", "-"]
     assert orders["core, ratio 0.01"][2] == "0 of 1 sizes"

@@ -234,7 +234,9 @@ def _of_some(found: Result | None) -> list[str]:
     """What an algorithm comes to that may not have wired all samples, and how many."""
     if found is None:
         return [_NONE, "0"]
-    return [_with_error(found), f"{found['samples']:,}"]
+    alone = found["samples"] == 1
+    mean = reduction(found["mean"]) if alone else _with_error(found)
+    return [mean, f"{found['samples']:,}"]
 
 
 def _means(cell: Result) -> list[str]:
