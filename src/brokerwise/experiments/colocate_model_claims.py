@@ -20,6 +20,7 @@ ACCURATE = 0.95
 """R^2 that still counts as about 97 %: the lowest that the paper prints is 0.951."""
 _LITTLE = 0.1  # of the target
 _NEAR = 0.15  # of a published value
+_MORE = 0.005  # of R^2: less than that varies with the seed
 _CONVERGED = 0.05  # of 1 - R^2, in training and in validation
 FULL_LOAD = "1"
 """Of the topics beside one: as much as the cores can do."""
@@ -150,7 +151,7 @@ def _separate(result: Record) -> Judged:
         ]
         means[kind] = fmean(s[part] for s in scores for part in ("test", "validation"))
     theirs = [f"{means[kind]:.3f} after {length}" for kind, length in _LENGTHS.items()]
-    return max(means[kind] for kind in _LENGTHS) > means[UNIFIED], (
+    return max(means[kind] for kind in _LENGTHS) > means[UNIFIED] + _MORE, (
         "mean R^2 of k >= 2 in test and validation with a model for each k (theirs) "
         f"{' and '.join(theirs)}, {means[UNIFIED]:.3f} with one for all (ours)"
     )
