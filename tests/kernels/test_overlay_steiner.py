@@ -16,25 +16,26 @@ from brokerwise.model.network import Network
 from brokerwise.planners.overlay.demand import Demand
 
 
-def by_subchannel(demand: Demand) -> tuple[Any, ...]:
+def by_subchannel(demand: Demand) -> list[Any]:
     publishers = [
         (c, u, rate)
         for u in range(demand.users)
         for c, rate in literal.rates_of(demand, u).items()
     ]
     table = np.array(sorted(publishers), np.int64).reshape(-1, 3)
-    return (
+    return [
         demand.access,
         demand.core,
         *demand.followers,
         np.searchsorted(table[:, 0], np.arange(demand.subchannels + 1)),
         table[:, 1].astype(np.int32),
         table[:, 2].copy(),
-    )
+    ]
 
 
 def weights_of(demand: Demand) -> Int64s:
-    return overlay_steiner.link_weights(*by_subchannel(demand), demand.total)
+    arrays = [*by_subchannel(demand), demand.total]
+    return overlay_steiner.link_weights(*arrays)
 
 
 def publisher_weights_of(demand: Demand) -> Int64s:

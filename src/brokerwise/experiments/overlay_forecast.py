@@ -10,7 +10,7 @@ from brokerwise.experiments.overlay_settings import SIZES
 # of each ratio (`steiner`, costs, checks), of `local`. More goes with users squared.
 _NETWORK, _RATIO = (0.03, 0.3), (0.02, 0.6)
 _LOCAL_WIDE, _LOCAL_NARROW = (0.1, 4.0), (2.0, 20.0)
-_LITERAL = 60.0  # at 10,000 users; goes with users to the fourth
+_LITERAL = 40.0  # at 10,000 users; goes with users to the fourth
 
 
 def forecast(tasks: Iterable[Task], workers: int) -> Forecast[Task]:

@@ -28,7 +28,7 @@ LOCAL_SAMPLES = 10
 LOCAL_USERS = 3000
 LITERAL_SAMPLES = 10
 """Samples that `steiner_literal` wires, up to `LITERAL_USERS`. Of larger networks,
-which take up to a minute and a half, only the first of the largest, at the ratio of
+which take up to a minute, only the first of the largest, at the ratio of
 Figure 9."""
 LITERAL_USERS = 3000
 SITES_USERS = 3000

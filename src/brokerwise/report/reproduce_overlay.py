@@ -27,7 +27,7 @@ _NOTES = (
     "their greedy packing, `steiner_literal` their mixing: a tree for each publisher "
     "and sub-channel, from which users draw their broker. `steiner` is our variant of "
     "it, with one tree for each sub-channel; `local` is ours.",
-    "- steiner_literal takes up to a minute and a half for a network of 10,000 users, "
+    "- steiner_literal takes up to a minute for a network of 10,000 users, "
     "so it wired the first 10 samples up to 3,000 users, and one of the largest "
     "networks of each regime, at the ratio of Figure 9.",
     "- Networks: 100 users for each broker, 100 sub-channels of one content dimension, "

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import counted, percent_up, significant
+from brokerwise.report.numbers import counted, significant
 from brokerwise.report.page import Page
+from brokerwise.report.provision_sentences import no_cheaper
 from brokerwise.report.repeating import how_to_repeat
 from brokerwise.report.reproduce_provision_plots import plots
 from brokerwise.report.reproduce_provision_tables import (
@@ -64,7 +65,7 @@ def answer(result: Result) -> str:
     worst = max(row_of(cell, "ours")["gap"] for cell in cells)
     shares = [_most_saved(trace) for trace in result["traces"] if planned(trace)]
     return (
-        f"No plan is more than {percent_up(worst)} cheaper than ours, in all of "
+        f"{no_cheaper('plan', {'gap': worst}).capitalize()} than ours, in all of "
         f"{counted(len(cells), 'case')}. Over the naive plan ours saves up to "
         f"{', '.join(shares)}."
     )

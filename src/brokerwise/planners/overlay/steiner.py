@@ -43,8 +43,9 @@ def steiner_literal(demand: Demand, seed: int = 0) -> Int32s | Unplaced:
     O(trees * users * brokers), where publishers of a sub-channel mostly share a tree if
     it starts from the same broker.
     """
+    offsets, publishers, rates = _by_subchannel(demand)
     weights = publisher_weights(
-        demand.access, demand.core, *demand.followers, *_by_subchannel(demand)
+        demand.access, demand.core, *demand.followers, offsets, publishers, rates
     )
     return _mixed(demand, weights, seed)
 
