@@ -106,7 +106,7 @@ def test_the_same_training_gives_the_same_digest(
     assert header["trained_on"][0]["digest"] == one["sources"][0]["digest"]
 
 
-def test_both_kinds_are_compared_on_data(
+def test_all_kinds_are_compared_on_data(
     data: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call = ("evaluate", data, "--splits", "1", "--target-ms", "60", "--k", "1")
@@ -116,7 +116,8 @@ def test_both_kinds_are_compared_on_data(
     assert "; the paper's models with " in lines[0]
     assert lines[1].endswith("over 1 split by configuration")
     assert lines[2].split()[2:] == [
-        *("paper", "train", "paper", "test", "unified", "train", "unified", "test")
+        *("paper", "train", "paper", "test", "paper-200", "train", "paper-200"),
+        *("test", "unified", "train", "unified", "test"),
     ]
     assert lines[4].startswith("  the paper's models: of ")
     assert lines[-1] == "  left out: 30 configurations of more topics than --k"

@@ -158,6 +158,18 @@ def test_the_integer_program_is_never_dearer(
     assert ", the least possible" in lines[0]
 
 
+def test_mixing_as_printed_can_be_asked_for_and_runs_only_then(
+    plane: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, result = asked(capsys, plane, "--algorithm", "steiner_literal")
+    assert (code, result["algorithm"]) == (0, "steiner_literal")
+    assert result["steiner_literal"] == result["cost"]
+    assert brokerwise.audit("out/overlay") == []
+    _, local = asked(capsys, plane, "--force")
+    assert local["steiner_literal"] is None
+    assert local["cost"] <= result["cost"]
+
+
 @pytest.mark.parametrize("algorithm", ["local", "random", "steiner"])
 def test_the_same_seed_gives_the_same_plan(
     plane: str, capsys: pytest.CaptureFixture[str], algorithm: str

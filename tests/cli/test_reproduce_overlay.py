@@ -48,7 +48,8 @@ def test_results_are_written_and_a_second_run_computes_nothing(
     for said in (shown.out, (out / "summary.md").read_text()):
         assert "91.445" in said  # theirs
         assert "all checks passed" in said
-        assert "paper steiner > clustering > greedy > random; ours" in said
+        assert "paper mixing > clustering > greedy > random; ours" in said
+        assert "With theirs, on 1 sample: " in said
         assert "four, narrow interests, ratio 0.01" in said
     assert f"Report: {out / 'report.html'}" in shown.out
     again = json.loads((out / "results.json").read_text())

@@ -135,6 +135,7 @@ def result() -> Record:
         "sensitivity": sensitivity(),
         "learned": [
             *(learned("paper", k) for k in range(1, 7)),
+            *(learned("paper-200", k) for k in range(2, 7)),
             *(learned("paper", k, 100) for k in (4, 6)),
             learned("unified", 0),
             learned("unified", 0, 100),

@@ -90,13 +90,14 @@ Done = tuple[Path, dict[str, Any], list[Moment]]
 def test_everything_is_run_and_checked(done: Done) -> None:
     out, result, moments = done
     assert (result["status"], result["problems"]) == ("ok", [])
-    assert result["cells"] == result["cells_computed"] == 3 + 4 + 2 + 4
-    assert [moment.done for moment in moments] == list(range(1, 14))
-    assert {moment.of for moment in moments} == {13}
+    assert result["cells"] == result["cells_computed"] == 4 + 4 + 3 + 4
+    assert [moment.done for moment in moments] == list(range(1, 16))
+    assert {moment.of for moment in moments} == {15}
     assert sorted(result["sensitivity"]) == ["a", "b", "c", "d"]
     kinds = [(r["kind"], r["topics"]) for r in result["learned"]]
-    assert sorted(kinds) == [("paper", 1), ("paper", 2), ("unified", 0)]
-    assert [record["source"] for record in result["measured"]] == ["simulated"] * 2
+    short = ("paper-200", 2)
+    assert sorted(kinds) == [("paper", 1), ("paper", 2), short, ("unified", 0)]
+    assert [record["source"] for record in result["measured"]] == ["simulated"] * 3
     page = (out / "report.html").read_text()
     assert page.lstrip().startswith("<!DOCTYPE html>") and "Figure 3f" in page
 
@@ -195,6 +196,7 @@ def test_there_is_a_cell_for_everything_in_table_and_figures(setting: Setting) -
     assert {(c.kind, c.topics) for c in whole} == {
         ("unified", 0),
         *(("paper", k) for k in range(1, 7)),
+        *(("paper-200", k) for k in range(2, 7)),
     }
     curves = {(c.kind, c.topics) for c in cells if isinstance(c, LearnCell) and c.size}
     assert curves == {("unified", 0), ("paper", 4), ("paper", 6)}

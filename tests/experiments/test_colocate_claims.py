@@ -32,6 +32,12 @@ def score(made: Record, kind: str, k: int, **fields: float) -> None:
             record["scores"][str(k)] |= fields
 
 
+def both(made: Record, k: int, **fields: float) -> None:
+    """However long the paper's networks are trained."""
+    for kind in ("paper", "paper-200"):
+        score(made, kind, k, **fields)
+
+
 def plan(made: Record, label: str, **fields: float) -> None:
     for row in made["plans"]:
         if row["kind"] == "paper" and row["label"] == label:
@@ -55,9 +61,9 @@ NOT_SO: dict[str, Callable[[Record], None]] = {
     "knee": lambda m: part(m, "c")["curves"].update({"30": [30.0, 90.0, 200.0]}),
     "threshold": lambda m: part(m, "d")["thresholds"]["11"].update({"1": [30.0]}),
     "rates": lambda m: m["learned"][0]["single"]["most"].update({"40": 25}),
-    "accuracy": lambda m: score(m, "paper", 5, test=0.9),
-    "separate": lambda m: score(m, "paper", 6, test=0.9, validation=0.9),
-    "curves": lambda m: score(m, "paper", 6, validation=0.9),
+    "accuracy": lambda m: both(m, 5, test=0.9),
+    "separate": lambda m: both(m, 6, test=0.9, validation=0.9),
+    "curves": lambda m: both(m, 6, validation=0.9),
     "mistakes": without_misses,
     "similar": lambda m: plan(m, "ffd", brokers=21.5),
     "fewest": lambda m: plan(m, "lfs", brokers=20.0),
@@ -82,3 +88,13 @@ def test_what_is_not_so_is_said_not_to_hold(key: str) -> None:
     made = deepcopy(result())
     NOT_SO[key](made)
     assert held(made)[key] is False
+
+
+@pytest.mark.parametrize("key", ["accuracy", "separate", "curves"])
+def test_models_are_judged_by_the_training_that_suits_them(key: str) -> None:
+    """The paper does not say how long it trained: what is so after 200 iterations is
+    not held against it because 5,000 overfit."""
+    made = deepcopy(result())
+    score(made, "paper", 6, test=0.8, validation=0.8)
+    score(made, "paper", 5, test=0.8, validation=0.8)
+    assert held(made)[key] is True

@@ -22,7 +22,7 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.pipeline.network_generate import generate
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.evaluate import Costs, costs_of
-from brokerwise.planners.overlay.heuristics import HEURISTICS
+from brokerwise.planners.overlay.heuristics import BY_NAME
 from brokerwise.planners.overlay.options import Options
 from brokerwise.planners.overlay.placing import Unplaced
 from brokerwise.planners.overlay.search import Answer, search
@@ -33,7 +33,7 @@ AT_SITES = Regime("three", "three", 1.0, (1.0,), sites=SITES)
 
 
 def cell(regime: Regime, users: int = 300, local: int = 1) -> Cell:
-    return Cell(regime, users, regime.ratios, samples=2, local=local)
+    return Cell(regime, users, regime.ratios, samples=2, local=local, literal=local)
 
 
 @pytest.mark.parametrize("regime", [*REGIMES, AT_SITES], ids=lambda r: r.key)
@@ -54,7 +54,7 @@ def test_costs_are_those_of_plans_made_from_scratch(regime: Regime) -> None:
     for ratio in regime.ratios[:: len(regime.ratios) - 1 or 1]:
         network = generate(task.cell.settings(ratio), record["seed"])
         found = record["ratios"][f"{ratio:g}"]
-        for name in (*CORELESS, "steiner", "local"):
+        for name in (*CORELESS, "steiner", "steiner_literal", "local"):
             plan = solve(network, Options(name, seed=record["seed"]))
             assert found["costs"][name] == [
                 plan.figures["access"],
@@ -63,7 +63,7 @@ def test_costs_are_those_of_plans_made_from_scratch(regime: Regime) -> None:
         assert found["bound"] == plan.bound
 
 
-def test_local_wires_only_the_samples_that_it_is_to() -> None:
+def test_local_and_steiner_literal_wire_only_the_samples_that_they_are_to() -> None:
     task = Task(cell(REGIMES[0], local=1), 1, 5)
     found = measure(task)["ratios"]["1"]
     assert list(found["costs"]) == [*CORELESS, "steiner"]
@@ -105,9 +105,11 @@ def test_access_costs_are_counted_again_always(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_times_are_of_every_algorithm() -> None:
-    found = measure_times(Timing(users=300, repeats=2, local_repeats=1), 0)
+    few = Timing(users=300, repeats=2, local_repeats=1)
+    found = measure_times(few, 0)
     assert (found["users"], found["brokers"]) == (300, 3)
-    assert list(found["seconds"]) == [*CORELESS, "steiner", "local"]
+    mixing = ["steiner", "steiner_literal"]
+    assert list(found["seconds"]) == [*CORELESS, *mixing, "local"]
     assert all(seconds > 0 for seconds in found["seconds"].values())
 
 
@@ -121,7 +123,7 @@ def test_an_algorithm_that_finds_no_packing_is_an_error_with_its_reason(
         patched.setattr(overlay_measure, "search", lambda *_: lost)
         with pytest.raises(BrokerwiseError, match="local: no packing was found"):
             measure(task)
-    monkeypatch.setitem(HEURISTICS, "greedy", lambda *_: lost)
+    monkeypatch.setitem(BY_NAME, "greedy", lambda *_: lost)
     with pytest.raises(BrokerwiseError, match="greedy: no packing was found"):
         measure(task)
 

@@ -28,6 +28,17 @@ def test_figure_10_is_of_the_largest_networks() -> None:
     assert sweeps["core"].ratios == (0.01, 0.03, 0.1, 0.3, 1, 10)
 
 
+def test_steiner_literal_wires_few_samples_and_fewer_large_ones() -> None:
+    literal = {cell.users: cell.literal for cell in every_cell()}
+    assert literal[1000] == literal[3000] == 10
+    assert (literal[4000], literal[9000], literal[10_000]) == (0, 0, 1)
+    large = next(cell for cell in every_cell() if cell.users == 10_000)
+    assert [large.is_literal(0, ratio) for ratio in large.ratios[:2]] == [True, False]
+    assert not large.is_literal(1, large.ratios[0])
+    small = every_cell(quick=True)[1]
+    assert all(small.is_literal(9, ratio) for ratio in small.ratios)
+
+
 def test_local_wires_all_samples_up_to_3_000_users_and_10_above() -> None:
     local = {cell.users: cell.local for cell in every_cell()}
     assert local[1000] == local[3000] == 100
@@ -68,5 +79,6 @@ def test_a_file_that_is_no_square_matrix_is_refused(tmp_path: Path) -> None:
 
 
 def test_published_order_and_times_are_of_the_same_algorithms() -> None:
-    assert set(ORDER) | {"random"} == set(TABLE_I)
-    assert TABLE_I["steiner"] > TABLE_I["clustering"] > TABLE_I["greedy"]
+    algorithms = {"steiner_literal" if name == "mixing" else name for name in ORDER}
+    assert algorithms | {"random"} == set(TABLE_I)
+    assert TABLE_I["steiner_literal"] > TABLE_I["clustering"] > TABLE_I["greedy"]

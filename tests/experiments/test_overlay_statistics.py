@@ -58,9 +58,27 @@ def test_local_is_compared_on_its_own_samples() -> None:
         ({"steiner": 400, "clustering": 300, "greedy": 500}, False),
     ],
 )
-def test_the_paper_order_ends_above_random(totals: dict[str, int], same: bool) -> None:
+def test_the_order_with_our_mixing_ends_above_random(
+    totals: dict[str, int], same: bool
+) -> None:
     (found, _) = cell_results(CELL, [sample(0, **totals)])
     assert found["paper_order"] == same
+
+
+@pytest.mark.parametrize(("cost", "same"), [(300, True), (450, False)])
+def test_the_papers_own_mixing_is_compared_on_its_own_samples(
+    cost: int, same: bool
+) -> None:
+    """Our variant is no reason to say that the paper's order is there."""
+    totals = {"steiner": 300, "clustering": 400, "greedy": 500}
+    literal = sample(0, steiner_literal=cost, **totals)
+    found, _ = cell_results(CELL, [literal, sample(1, **totals | {"greedy": 200})])
+    assert not found["paper_order"]
+    assert found["literal"]["samples"] == 1
+    assert found["literal"]["others"]["greedy"]["mean"] == 2.4  # not the mean with 6
+    assert found["literal"]["paper_order"] == same
+    (without, _) = cell_results(CELL, [sample(0, **totals)])
+    assert (without["literal"], without["paper_order"]) == (None, True)
 
 
 def test_costs_of_nothing_reduce_nothing() -> None:

@@ -1,5 +1,7 @@
 """Trees that put users on brokers, and draws by their traffic, against plain Python."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from tests.kernels.interpreted import interpreted
@@ -14,22 +16,35 @@ from brokerwise.model.network import Network
 from brokerwise.planners.overlay.demand import Demand
 
 
-def weights_of(demand: Demand) -> Int64s:
+def by_subchannel(demand: Demand) -> list[Any]:
     publishers = [
         (c, u, rate)
         for u in range(demand.users)
         for c, rate in literal.rates_of(demand, u).items()
     ]
     table = np.array(sorted(publishers), np.int64).reshape(-1, 3)
-    return overlay_steiner.link_weights(
+    return [
         demand.access,
         demand.core,
         *demand.followers,
         np.searchsorted(table[:, 0], np.arange(demand.subchannels + 1)),
         table[:, 1].astype(np.int32),
         table[:, 2].copy(),
-        demand.total,
-    )
+    ]
+
+
+def weights_of(demand: Demand) -> Int64s:
+    arrays = [*by_subchannel(demand), demand.total]
+    return overlay_steiner.link_weights(*arrays)
+
+
+def publisher_weights_of(demand: Demand) -> Int64s:
+    return overlay_steiner.publisher_weights(*by_subchannel(demand))
+
+
+def links_of(weights: Int64s) -> literal.Weights:
+    links = zip(*np.nonzero(weights), strict=True)
+    return {(int(u), int(b)): int(weights[u, b]) for u, b in links}
 
 
 @settings(max_examples=examples(200))
@@ -38,10 +53,14 @@ def test_links_carry_the_traffic_of_one_tree_for_each_subchannel(
     network: Network,
 ) -> None:
     demand = Demand.of(network)
-    weights = weights_of(demand)
-    links = zip(*np.nonzero(weights), strict=True)
-    found = {(int(u), int(b)): int(weights[u, b]) for u, b in links}
-    assert found == literal.tree_weights(demand)
+    assert links_of(weights_of(demand)) == literal.tree_weights(demand)
+
+
+@settings(max_examples=examples(25))
+@given(network=networks(10, 4, 5))
+def test_links_carry_the_traffic_of_every_publishers_trees(network: Network) -> None:
+    demand = Demand.of(network)
+    assert links_of(publisher_weights_of(demand)) == literal.publisher_weights(demand)
 
 
 @settings(max_examples=examples(50))
@@ -51,9 +70,10 @@ def test_a_users_links_carry_its_load_and_no_index_is_out_of_range(
 ) -> None:
     demand = Demand.of(network)
     with interpreted(overlay_steiner):
-        weights = weights_of(demand)
-    assert (weights.sum(axis=1) == demand.load).all()
-    assert not weights[demand.access < 0].any()
+        found = weights_of(demand), publisher_weights_of(demand)
+    for weights in found:
+        assert (weights.sum(axis=1) == demand.load).all()
+        assert not weights[demand.access < 0].any()
 
 
 def test_in_a_metric_a_tree_puts_everybody_on_one_broker() -> None:

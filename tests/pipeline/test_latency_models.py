@@ -199,7 +199,7 @@ def test_tables_need_enough_configurations(tmp_path: Path) -> None:
 
 def test_kinds_that_are_not_known_are_refused() -> None:
     with pytest.raises(
-        InputError, match="kinds: found 'magic', expected paper or unif"
+        InputError, match="kinds: found 'magic', expected paper, paper-200, unif"
     ):
         Options(Splits(), None, ("paper", "magic"))
     with pytest.raises(InputError, match="kinds: found none"):

@@ -141,6 +141,16 @@ def test_the_answer_compares_both_kinds() -> None:
     )
 
 
+def test_a_short_training_of_the_papers_models_stands_beside_the_long_one() -> None:
+    sets = result_of()["sets"][:1]
+    kinds = sets[0]["kinds"] | {"paper-200": kind(0.9871, 0)}
+    both = evaluation_answer(result_of(sets=[{**sets[0], "kinds": kinds}]))
+    assert both.endswith(
+        "; the paper's models with 0.941 (never better); the paper's models after 200 "
+        "iterations with 0.987 (better in 1 of 1)."
+    )
+
+
 def test_one_kind_alone_is_compared_with_none() -> None:
     sets = result_of()["sets"][:1]
     for name, said in (

@@ -131,8 +131,8 @@ def result_of(points: int | None = 2, **changed: Any) -> dict[str, Any]:
     [
         (
             {},
-            "3 users on 2 of 3 brokers cost 395 (access 85, core 310), at most 3.95 % "
-            "above the best possible; random wiring would cost 2.5 times as much.",
+            "3 users on 2 of 3 brokers cost 395 (access 85, core 310); no wiring is "
+            "more than 3.8 % cheaper; random wiring would cost 2.5 times as much.",
         ),
         (
             {"status": "optimal", "bound": 395.0, "fleet": 2, "crr": None},
@@ -203,6 +203,12 @@ def test_how_it_was_found_and_what_others_cost() -> None:
     assert others(result_of(cost=0.0, steiner=None)) == (
         "greedy would cost 395, clustering 474"
     )
+
+
+def test_the_answer_and_the_bound_have_one_gap() -> None:
+    found = result_of(objective=14.0, bound=13.0, gap=1 / 14)
+    assert "; no wiring is more than 7.15 % cheaper; " in answer(found)
+    assert "bound: 13 (gap 7.15 %)" in bound_line(found)  # rounded up, so it is true
 
 
 def test_the_bound_says_what_it_is_made_of_if_it_knows() -> None:

@@ -189,7 +189,7 @@ def test_the_report_holds_the_numbers() -> None:
     text = Reader(render(result_of())).text
     for said in (
         "2 brokers (1 small, 1 <b>big</b>) carry 4 pairs for $100.00 a period of "
-        "1 hour ($73,000 a month), within 11.2 % of the best possible.",
+        "1 hour ($73,000 a month); no plan is more than 10 % cheaper.",
         "Cost of a period $100.00 $73,000 a month",
         "Brokers 2 $8.00; the load needs at least 2",
         "Bandwidth $92.00 24 in, 34 out",

@@ -10,7 +10,7 @@ from brokerwise.auditing.overlay_claims import OverlayClaims
 from brokerwise.model.metric import THOUSANDTHS
 from brokerwise.model.plan import Status
 
-_OTHER_PLANS = ("random", "greedy", "clustering", "steiner")
+_OTHER_PLANS = ("random", "greedy", "clustering", "steiner", "steiner_literal")
 """Figures that are the costs of other plans for the same network."""
 
 

@@ -38,7 +38,10 @@ def evaluate(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="unified or paper; may be repeated. Default: both."),
+        typer.Option(
+            help="unified, paper or paper-200 (its networks trained for 200 "
+            "iterations, not 5,000); may be repeated. Default: all."
+        ),
     ] = None,
     k: K = None,
     splits: Annotated[
@@ -66,7 +69,7 @@ def evaluate(
         --features fv,fproc,bv,bproc
     """
     from brokerwise.latency.evaluation import Splits, Target
-    from brokerwise.latency.models import KINDS
+    from brokerwise.latency.models import EVALUATED
     from brokerwise.pipeline.latency_evaluation import Options
 
     progress = LiveProgress()
@@ -75,7 +78,7 @@ def evaluate(
 
         refuse_unwritable(report)
     target = None if target_ms is None else Target(target_ms, margin)
-    kinds = tuple(kind or KINDS)
+    kinds = tuple(kind or EVALUATED)
     options = Options(Splits(splits, test_share, seed), target, kinds, curves)
     tables = _Tables(table or [], group, p90, features)
     found = _evaluated(data or [], tables, model, k, options, progress)

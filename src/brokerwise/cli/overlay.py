@@ -24,7 +24,9 @@ def overlay(
     network: Annotated[str, typer.Argument(help="A network directory.")],
     algorithm: Annotated[
         str,
-        typer.Option(help="local, random, greedy, clustering, steiner or ilp."),
+        typer.Option(
+            help="local, random, greedy, clustering, steiner, steiner_literal or ilp."
+        ),
     ] = "local",
     tree: Annotated[
         bool, typer.Option("--tree", help="Join all brokers by one spanning tree.")

@@ -203,10 +203,11 @@ def overlay(
 ) -> None:
     """Zhao and Wu (IEEE SECON 2011), figures 9 and 10, table I.
 
-    What random wiring costs over what `greedy`, `clustering`, `steiner` (their mixing)
-    and `local` (ours) cost, by users and by the ratio of access to core link costs,
-    with costs in the plane, independent ones, and where the core matters; and how long
-    they take. Uses all cores. Every wiring is checked; exits 1 if one is wrong. Writes
+    What random wiring costs over what `greedy`, `clustering`, `steiner_literal` (their
+    mixing), `steiner` (our variant of it) and `local` (ours) cost, by users and by the
+    ratio of access to core link costs, with costs in the plane, independent ones, and
+    where the core matters; and how long they take. Uses all cores. Every wiring is
+    checked; exits 1 if one is wrong. Writes
     results.json, summary.md and report.html, also when interrupted: of what is
     complete.
 

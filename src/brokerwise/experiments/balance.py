@@ -17,12 +17,14 @@ from brokerwise.experiments.balance_live_settings import LiveCell
 from brokerwise.experiments.balance_measure import Record, Task, measure, warm_up
 from brokerwise.experiments.balance_seeds import over_seeds
 from brokerwise.experiments.balance_settings import (
+    CITY,
     MATCHED,
     NEAREST,
     OURS,
     PACED,
     PAPER,
     PAPERS,
+    REPEATED,
     Cell,
     figure,
 )
@@ -121,6 +123,7 @@ class _Run:
         figures = [r for c, r in found.items() if self._is_figure(c)]
         sweep = [_short(r) for c, r in found.items() if self._is_swept(c)]
         seeds = [_short(r) for c, r in found.items() if self._is_compared(c)]
+        repeats = [_short(r) for c, r in found.items() if self._is_repeated(c)]
         live = [self.live[each] for each in experiment.live if each in self.live]
         problems = _problems(found, self.live)
         missing = len(experiment.cells) - len(found)
@@ -133,7 +136,8 @@ class _Run:
             "figures": figures,
             "sweep": sweep,
             "seeds": over_seeds(seeds, PAPERS, (OURS, MATCHED, PACED)),
-            "claims": judged_claims(figures, sweep),
+            "repeats": repeats,
+            "claims": judged_claims(figures, sweep, repeats),
             "live": live,
             "runs": len(experiment.cells),
             "runs_missing": missing,
@@ -156,6 +160,12 @@ class _Run:
         """Of Figure 14, which has that of Figure 13 in it."""
         same = cell.setting.key == PAPER.key and cell.seed == self.experiment.seed
         return same and cell.placement == NEAREST and cell.policy in (PAPERS, OURS)
+
+    def _is_repeated(self, cell: Cell) -> bool:
+        """Of Figures 5 to 7, of any seed."""
+        same = cell == figure(cell.setting, cell.placement, cell.policy, cell.seed)
+        repeated = cell.placement != NEAREST and cell.policy in REPEATED
+        return same and repeated and cell.setting.key == CITY.key
 
     def _is_compared(self, cell: Cell) -> bool:
         same = cell == figure(cell.setting, NEAREST, cell.policy, cell.seed)

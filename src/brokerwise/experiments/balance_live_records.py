@@ -9,6 +9,7 @@ from brokerwise.experiments.balance_live_settings import LiveCell
 from brokerwise.experiments.emergency.balancing import Sample
 from brokerwise.experiments.emergency.measures import Measures
 from brokerwise.experiments.emergency.playing import Played
+from brokerwise.model.plan import gap
 from brokerwise.runtime.fleet.balance_answers import Decision
 
 Record = dict[str, Any]
@@ -63,7 +64,7 @@ def _totals(seen: Sequence[Sample], moving: Sequence[Decision], began: float) ->
         "max_load_end": round(most),
         "mean_load_end": round(fmean(last.loads)) if last else 0,
         "bound": None if bound is None else round(bound),
-        "gap": None if bound is None or not most else round(1 - bound / most, 6),
+        "gap": None if bound is None or not most else round(gap(most, bound) or 0.0, 6),
         "moves": sum(_done(one) for one in moving),
         "moves_not_done": {
             state: sum(one.states.get(state, 0) for one in moving)

@@ -38,6 +38,9 @@ ALPHAS = (LEAST_ALPHA, 0.1, ALPHA, 0.2, 0.3)
 BETAS = (BETA, 450e6, 600e6)
 SEEDS = 20
 QUICK_SEEDS = 3
+CITY_SEEDS = 10
+"""Of the city where little is moved: what they differ by is noise."""
+REPEATED = ("none", "ldm", "sdm")
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ def every_cell(*, quick: bool = False, seed: int = 0) -> list[Cell]:
     paper = QUICK if quick else PAPER
     found = [
         *_figures(CITY, seed),
+        *_repeats(CITY, seed, QUICK_SEEDS if quick else CITY_SEEDS),
         *_figures(paper, seed),
         *_sweep(paper, seed, paper.beta / PAPER.beta),
         *_seeds(paper, seed, QUICK_SEEDS if quick else SEEDS),
@@ -122,6 +126,15 @@ def _figures(setting: Setting, seed: int) -> Iterator[Cell]:
         more = (*TOGETHER, MATCHED, PACED) if placement == NEAREST else ()
         for policy in (*POLICIES, *more):
             yield figure(setting, placement, policy, seed)
+
+
+def _repeats(setting: Setting, seed: int, number: int) -> Iterator[Cell]:
+    """Figures 5 to 7 with other seeds."""
+    for one in range(seed, seed + number):
+        for placement in PLACEMENTS:
+            if placement != NEAREST:
+                for policy in REPEATED:
+                    yield figure(setting, placement, policy, one)
 
 
 def _sweep(setting: Setting, seed: int, scale: float) -> Iterator[Cell]:

@@ -156,7 +156,11 @@ class _Run:
 
     def _plain(self) -> dict[str, Any]:
         """What plans are made with, as JSON: by kind."""
-        parts = {r["topics"]: r["model"] for r in self._learned()}
+        parts = {
+            r["topics"]: r["model"]
+            for r in self._learned()
+            if r["kind"] in (PAPER, UNIFIED)
+        }
         return {
             PAPER: [parts[k] for k in sorted(parts) if k],
             UNIFIED: parts[0],

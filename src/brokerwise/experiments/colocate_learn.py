@@ -24,9 +24,9 @@ from brokerwise.experiments.colocate_learned import (
 from brokerwise.experiments.colocate_published import PROCESSING_MS, TARGET_MS
 from brokerwise.experiments.colocate_settings import DRAWN, LearnCell
 from brokerwise.latency.choosing import Predict
-from brokerwise.latency.fitting import ended_early
-from brokerwise.latency.models import PAPER, paper_features
-from brokerwise.latency.paper import fit_paper
+from brokerwise.latency.fitting import ITERATIONS, ended_early
+from brokerwise.latency.models import PAPER_200, UNIFIED, paper_features
+from brokerwise.latency.paper import SHORT_ITERATIONS, fit_paper
 from brokerwise.latency.regressors import Regressor
 from brokerwise.latency.scores import r2, verdicts
 from brokerwise.latency.subject import Subject
@@ -75,10 +75,11 @@ def _learned(
     """The model as JSON, what it predicts for rows, what it predicts once it was read
     again, and what it says of topics alone."""
     subject, rows = made.subject, made.parts[TRAIN]
-    if cell.kind == PAPER:
+    if cell.kind != UNIFIED:
         k = cell.topics
+        iterations = SHORT_ITERATIONS if cell.kind == PAPER_200 else ITERATIONS
         logs = subject.samples.logs[rows]
-        part = fit_paper(_inputs(subject, rows, k), logs, k, cell.seed)
+        part = fit_paper(_inputs(subject, rows, k), logs, k, cell.seed, iterations)
         kept = plain_regressor(part)
         read = regressor_of(kept)
         return (

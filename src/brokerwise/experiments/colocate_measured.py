@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.experiments.colocate_settings import KINDS, MeasuredCell
+from brokerwise.experiments.colocate_settings import MeasuredCell
 from brokerwise.latency.drawing import most_publishers
 from brokerwise.latency.evaluation import Evaluation, Splits, Target, evaluate
 from brokerwise.latency.fitting import ended_early
 from brokerwise.latency.learners import learners
+from brokerwise.latency.models import EVALUATED
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.pipeline.latency_gathering import gather
@@ -28,7 +29,7 @@ def measured_cells(path: Path, splits: int, seed: int) -> list[MeasuredCell]:
     """A cell for each kind. Raises InputError for data that cannot be learned from."""
     header = read_latency_data(Place(str(path))).header
     gather([Place(str(path))])
-    return [MeasuredCell(kind, path, header.digest, splits, seed) for kind in KINDS]
+    return [MeasuredCell(kind, path, header.digest, splits, seed) for kind in EVALUATED]
 
 
 def learn_measured(cell: MeasuredCell) -> Record:

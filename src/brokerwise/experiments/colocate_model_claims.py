@@ -11,7 +11,7 @@ from brokerwise.experiments.colocate_published import (
     THRESHOLDS,
 )
 from brokerwise.experiments.colocate_settings import CURVED
-from brokerwise.latency.models import PAPER, UNIFIED
+from brokerwise.latency.models import PAPER, PAPER_200, UNIFIED
 
 Record = Mapping[str, Any]
 Judged = tuple[bool, str]
@@ -20,6 +20,7 @@ ACCURATE = 0.95
 """R^2 that still counts as about 97 %: the lowest that the paper prints is 0.951."""
 _LITTLE = 0.1  # of the target
 _NEAR = 0.15  # of a published value
+_MORE = 0.005  # of R^2: less than that varies with the seed
 _CONVERGED = 0.05  # of 1 - R^2, in training and in validation
 FULL_LOAD = "1"
 """Of the topics beside one: as much as the cores can do."""
@@ -121,39 +122,55 @@ def _rates(result: Record) -> Judged:
     )
 
 
+_LENGTHS = {PAPER: "5,000 iterations", PAPER_200: "200"}
+"""The paper does not say how long its networks are trained. A statement about how well
+they predict is so if it is so with either."""
+
+
 def _accuracy(result: Record) -> Judged:
-    scores = {
-        k: learned_of(result, PAPER, k)["scores"][str(k)] for k in sharing(result)
-    }
-    held = [one[part] for one in scores.values() for part in ("test", "validation")]
-    said = "; ".join(
-        f"k = {k} {one['test']:.3f} and {one['validation']:.3f}"
-        for k, one in scores.items()
-    )
-    return min(held) >= ACCURATE, f"R^2 in test and validation: {said}"
+    least, said = [], []
+    for kind, length in _LENGTHS.items():
+        scores = {
+            k: learned_of(result, kind, k)["scores"][str(k)] for k in sharing(result)
+        }
+        held = [one[part] for one in scores.values() for part in ("test", "validation")]
+        least.append(min(held))
+        each = "; ".join(
+            f"k = {k} {one['test']:.3f} and {one['validation']:.3f}"
+            for k, one in scores.items()
+        )
+        said.append(f"after {length}: {each}")
+    return max(least) >= ACCURATE, f"R^2 in test and validation {', '.join(said)}"
 
 
 def _separate(result: Record) -> Judged:
     means = {}
-    for kind in (PAPER, UNIFIED):
+    for kind in (*_LENGTHS, UNIFIED):
         scores = [
             learned_of(result, kind, k)["scores"][str(k)] for k in sharing(result)
         ]
         means[kind] = fmean(s[part] for s in scores for part in ("test", "validation"))
-    return means[PAPER] > means[UNIFIED], (
-        f"mean R^2 of k >= 2 in test and validation: {means[PAPER]:.3f} with a "
-        f"model for each k (theirs), {means[UNIFIED]:.3f} with one for all (ours)"
+    theirs = [f"{means[kind]:.3f} after {length}" for kind, length in _LENGTHS.items()]
+    return max(means[kind] for kind in _LENGTHS) > means[UNIFIED] + _MORE, (
+        "mean R^2 of k >= 2 in test and validation with a model for each k (theirs) "
+        f"{' and '.join(theirs)}, {means[UNIFIED]:.3f} with one for all (ours)"
     )
 
 
 def _curves(result: Record) -> Judged:
-    holds, said = True, []
-    for k in CURVED:
-        score = learned_of(result, PAPER, k)["scores"][str(k)]
-        train, validation = 1 - score["train"], 1 - score["validation"]
-        holds &= max(train, validation) <= _CONVERGED
-        said.append(f"k = {k} {100 * train:.1f} % and {100 * validation:.1f} %")
-    return holds, f"1 - R^2 in training and validation: {'; '.join(said)}"
+    holds, said = [], []
+    for kind, length in _LENGTHS.items():
+        errors = []
+        for k in CURVED:
+            score = learned_of(result, kind, k)["scores"][str(k)]
+            errors.append((k, 1 - score["train"], 1 - score["validation"]))
+        holds.append(all(max(error[1:]) <= _CONVERGED for error in errors))
+        each = "; ".join(
+            f"k = {k} {100 * train:.1f} % and {100 * validation:.1f} %"
+            for k, train, validation in errors
+        )
+        said.append(f"after {length}: {each}")
+    return any(holds), f"1 - R^2 in training and validation {', '.join(said)}"
 
 
 def _mistakes(result: Record) -> Judged:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from brokerwise.experiments import colocate_published as published
-from brokerwise.latency.models import PAPER, UNIFIED
+from brokerwise.latency.models import PAPER, PAPER_200, UNIFIED
 
 KINDS = (PAPER, UNIFIED)
 FACTOR = 1.27
@@ -53,7 +53,7 @@ class Setting:
     requests: int = published.REQUESTS
     repeats: int = 5
     backgrounds: int = 5
-    splits: int = 10
+    splits: int = 20
 
 
 FULL = Setting()
@@ -231,6 +231,9 @@ def first_cells(setting: Setting, seed: int) -> list[Cell]:
     first."""
     whole = [LearnCell(UNIFIED, 0, 0, setting, seed)]
     whole += [LearnCell(PAPER, k, 0, setting, seed) for k in range(1, setting.k + 1)]
+    whole += [
+        LearnCell(PAPER_200, k, 0, setting, seed) for k in range(2, setting.k + 1)
+    ]
     cells: list[Cell] = [*whole, *_curves(setting, seed)]
     cells += [SensitivityCell(part, setting, seed) for part in "abcd"]
     return sorted(cells, key=lambda cell: -work(cell))
@@ -274,6 +277,8 @@ def work(cell: Cell) -> float:
         case LearnCell(kind=kind, topics=topics, size=size, setting=setting):
             share = (size or setting.each) / published.CONFIGURATIONS
             seconds = {1: 1, 2: 3, 3: 6, 4: 10, 5: 16, 6: 90}
+            if kind == PAPER_200:
+                share /= 10
             return 1 + share * (12 if kind == UNIFIED else seconds.get(topics, 90))
         case SensitivityCell(part=part, setting=setting):
             return {"d": 4.0}.get(part, 0.4) * setting.repeats

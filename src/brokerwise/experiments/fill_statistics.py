@@ -6,9 +6,14 @@ from math import sqrt
 from statistics import mean, median, stdev
 from typing import Any
 
-from brokerwise.experiments.fill_published import GS_BELOW, ILP_ERRORS, MKPBS_WITHIN
+from brokerwise.experiments.fill_published import (
+    HEURISTIC_WITHIN,
+    ILP_ERRORS,
+    ILP_ROUNDED,
+)
 from brokerwise.experiments.fill_settings import Cell
 from brokerwise.experiments.resume import Result
+from brokerwise.model.plan import gap
 
 WITHIN_SHARE = 0.001
 WITHIN_UNITS = 2
@@ -83,8 +88,7 @@ def is_within(record: Record) -> bool:
 
 
 def _gap(record: Record) -> float:
-    missing: int = record["bound"] - record["columns"]
-    return missing / max(1, int(record["columns"]))
+    return gap(record["columns"], record["bound"]) or 0.0
 
 
 def _published(cell: Cell) -> Result:
@@ -96,18 +100,22 @@ def _published(cell: Cell) -> Result:
 
 
 def _checks(result: Result) -> dict[str, bool] | None:
-    """Whether ours is where Tables III and IV are; None for cells not in them."""
+    """Whether ours is where Tables III and IV are, neither below nor above, and
+    MKPBS ahead of GS where it is there; None for cells not in them."""
     theirs = result["published"]["received"]
     if theirs is None:
         return None
+    greedy, mkp = result["greedy"]["percent"], result["mkp"]["percent"]
     checks = {
-        "gs": result["greedy"]["percent"] >= theirs["gs"] - GS_BELOW,
-        "mkpbs": abs(result["mkp"]["percent"] - theirs["mkpbs"]) <= MKPBS_WITHIN,
+        "gs": abs(greedy - theirs["gs"]) <= HEURISTIC_WITHIN,
+        "mkpbs": abs(mkp - theirs["mkpbs"]) <= HEURISTIC_WITHIN,
     }
+    if theirs["mkpbs"] > theirs["gs"]:
+        checks["order"] = mkp > greedy
     ours = result["columns"]
     if ours is not None:
-        least = theirs["ilp"] - ILP_ERRORS * ours["error"]
-        checks["ilp"] = ours["percent"] >= least
+        most = ILP_ERRORS * ours["error"] + ILP_ROUNDED
+        checks["ilp"] = abs(ours["percent"] - theirs["ilp"]) <= most
     return checks
 
 

@@ -51,9 +51,15 @@ class Part:
     def inputs(self, seed: int) -> Result:
         """All that its result depends on."""
         last = self.numbers.stop
-        local = max(0, min(self.cell.local, last) - self.numbers.start)
+        wired = {
+            name: max(0, min(number, last) - self.numbers.start)
+            for name, number in (
+                ("local", self.cell.local),
+                ("literal", self.cell.literal),
+            )
+        }
         samples = [self.numbers.start, last]
-        return {**self.cell.inputs(), "samples": samples, "local": local, "seed": seed}
+        return {**self.cell.inputs(), "samples": samples, **wired, "seed": seed}
 
 
 @dataclass(frozen=True)

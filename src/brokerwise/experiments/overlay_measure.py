@@ -21,7 +21,7 @@ from brokerwise.model.network import Network
 from brokerwise.pipeline.network_generate import generate
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.evaluate import Costs, costs_of
-from brokerwise.planners.overlay.heuristics import HEURISTICS
+from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS
 from brokerwise.planners.overlay.options import Options
 from brokerwise.planners.overlay.placing import Unplaced
 from brokerwise.planners.overlay.search import Answer, search
@@ -29,6 +29,7 @@ from brokerwise.planners.overlay.search import Answer, search
 T = TypeVar("T")
 Record = dict[str, Any]
 
+LITERAL = "steiner_literal"
 CORELESS = ("random", "greedy", "clustering")
 """Algorithms that do not look at core costs: one wiring serves all ratios."""
 CHECKED = 10
@@ -86,7 +87,7 @@ class _Sample:
         """What was measured at a ratio, and what is wrong with it."""
         core = core_at(self.task.cell, ratio, self.seed)
         demand = replace(self.demand, core=core)
-        found = dict(_heuristics(demand, self.coreless, self.seed))
+        found = dict(self._heuristics(demand, ratio))
         answer = None
         if self.task.local:
             answer, seconds = _timed(partial(best, demand, self.seed))
@@ -94,6 +95,14 @@ class _Sample:
         wrong = [*self._problems(found, core), *_order(found, answer)]
         said = [f"ratio {ratio:g}, {problem}" for problem in wrong]
         return _record(found, answer), said
+
+    def _heuristics(self, demand: Demand, ratio: float) -> Iterator[tuple[str, Wired]]:
+        literal = self.task.cell.is_literal(self.task.number, ratio)
+        for name in (*HEURISTICS, LITERAL) if literal else HEURISTICS:
+            broker, seconds = self.coreless.get(name) or _timed(
+                partial(wired, name, demand, self.seed)
+            )
+            yield name, Wired(broker, costs_of(demand, broker), seconds)
 
     def _problems(self, found: dict[str, Wired], core: Int64s) -> Iterator[str]:
         network, traffic = self.network, self.traffic
@@ -138,8 +147,8 @@ def core_at(cell: Cell, ratio: float, seed: int) -> Int64s:
 
 
 def wired(name: str, demand: Demand, seed: int) -> Int32s:
-    """The wiring of an algorithm of the paper."""
-    found = HEURISTICS[name](demand, seed)
+    """The wiring of an algorithm of the paper, or of our variant of one."""
+    found = BY_NAME[name](demand, seed)
     if isinstance(found, Unplaced):
         raise BrokerwiseError(f"{name}: {found.reason}")
     return found
@@ -156,18 +165,8 @@ def best(demand: Demand, seed: int) -> Answer:
 def warm_up() -> None:
     """Compile, or load, all that is used: small networks that are not trivial."""
     for regime in REGIMES:
-        cell = Cell(regime, 300, (regime.ratio,), samples=1, local=1)
+        cell = Cell(regime, 300, (regime.ratio,), samples=1, local=1, literal=1)
         measure(Task(cell, 0, 0))
-
-
-def _heuristics(
-    demand: Demand, coreless: dict[str, tuple[Int32s, float]], seed: int
-) -> Iterator[tuple[str, Wired]]:
-    for name in HEURISTICS:
-        broker, seconds = coreless.get(name) or _timed(
-            partial(wired, name, demand, seed)
-        )
-        yield name, Wired(broker, costs_of(demand, broker), seconds)
 
 
 def _record(found: dict[str, Wired], answer: Answer | None) -> Record:

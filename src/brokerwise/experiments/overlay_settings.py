@@ -26,6 +26,11 @@ QUICK_SAMPLES = 10
 LOCAL_SAMPLES = 10
 """Of networks with more users than `LOCAL_USERS`, those that `local` wires, too."""
 LOCAL_USERS = 3000
+LITERAL_SAMPLES = 10
+"""Samples that `steiner_literal` wires, up to `LITERAL_USERS`. Of larger networks,
+which take up to a minute, only the first of the largest, at the ratio of
+Figure 9."""
+LITERAL_USERS = 3000
 SITES_USERS = 3000
 QUICK_SITES_USERS = 1000
 SITES_SAMPLES = 10
@@ -84,7 +89,8 @@ REGIMES = (
 class Cell:
     """Networks of one size, wired at each of the ratios.
 
-    `local` is the number of samples, the first ones, that `local` wires as well.
+    `local` is the number of samples, the first ones, that `local` wires as well, and
+    `literal` of those that `steiner_literal` does.
     """
 
     regime: Regime
@@ -93,6 +99,7 @@ class Cell:
     samples: int
     local: int
     subchannels: int = 100
+    literal: int = 0
 
     @property
     def brokers(self) -> int:
@@ -106,6 +113,11 @@ class Cell:
     @property
     def title(self) -> str:
         return f"{self.regime.title}, {self.users:,} users"
+
+    def is_literal(self, number: int, ratio: float) -> bool:
+        """Whether `steiner_literal` wires a sample at a ratio."""
+        affordable = self.users <= LITERAL_USERS or ratio == self.regime.ratio
+        return number < self.literal and affordable
 
     def settings(self, ratio: float) -> NetworkSettings:
         regime = self.regime
@@ -160,7 +172,8 @@ def _quick(regime: Regime) -> Regime:
 def _cell(regime: Regime, users: int, samples: int, *, sweep: bool) -> Cell:
     ratios = regime.ratios if sweep else (regime.ratio,)
     local = samples if users <= LOCAL_USERS else min(samples, LOCAL_SAMPLES)
-    return Cell(regime, users, ratios, samples, local)
+    literal = LITERAL_SAMPLES if users <= LITERAL_USERS else int(sweep)
+    return Cell(regime, users, ratios, samples, local, literal=min(samples, literal))
 
 
 def _regimes_at(place: Sites) -> Iterator[Regime]:

@@ -6,12 +6,16 @@ from math import sqrt
 from statistics import mean, median, stdev
 from typing import Any
 
-from brokerwise.experiments.overlay_published import ORDER
+from brokerwise.experiments.overlay_measure import LITERAL
+from brokerwise.experiments.overlay_published import MIXING, ORDER
 from brokerwise.experiments.overlay_settings import Cell
 from brokerwise.experiments.resume import Result
+from brokerwise.model.plan import gap
 
 PAPERS = ("greedy", "clustering", "steiner")
 OURS = "local"
+VARIANT = "steiner"
+"""Our variant of the paper's mixing."""
 _DIGITS = 6
 
 Record = dict[str, Any]
@@ -39,7 +43,8 @@ def cell_results(cell: Cell, records: Sequence[Record]) -> Iterator[Result]:
                 name: _rounded(median(s["seconds"][name] for s in samples))
                 for name in ("random", *PAPERS)
             },
-            "paper_order": in_order(samples),
+            "paper_order": in_order(samples, VARIANT),
+            "literal": _literal([s for s in samples if LITERAL in s["costs"]]),
             "local": _ours(ours) if ours else None,
         }
 
@@ -52,15 +57,32 @@ def cell_problems(cell: Cell, records: Sequence[Record]) -> list[str]:
     ]
 
 
-def in_order(samples: Sequence[Record]) -> bool:
-    """Whether means are in the order of the paper, and all above 1."""
-    means = [_reduction(samples, name)["mean"] for name in ORDER] + [1.0]
+def in_order(samples: Sequence[Record], mixing: str) -> bool:
+    """Whether means are in the order of the paper, and all above 1, with an algorithm
+    in the place of its mixing."""
+    names = [mixing if name == MIXING else name for name in ORDER]
+    means = [_reduction(samples, name)["mean"] for name in names] + [1.0]
     return all(a > b for a, b in pairwise(means))
+
+
+def _literal(samples: Sequence[Record]) -> Result | None:
+    """Of the samples that the paper's mixing has wired, what it and the others come to
+    there."""
+    if not samples:
+        return None
+    return {
+        "samples": len(samples),
+        **_reduction(samples, LITERAL),
+        "others": {name: _reduction(samples, name) for name in PAPERS},
+        "paper_order": in_order(samples, LITERAL),
+        "core_share": _rounded(mean(_core_share(s, LITERAL) for s in samples)),
+        "seconds": _rounded(median(s["seconds"][LITERAL] for s in samples)),
+    }
 
 
 def _ours(samples: Sequence[Record]) -> Result:
     """Of the samples that `local` has wired, what it and the others come to there."""
-    gaps = [1 - s["bound"] / _total(s, OURS) if _total(s, OURS) else 0 for s in samples]
+    gaps = [gap(_total(s, OURS), s["bound"]) or 0.0 for s in samples]
     possible = [_ratio(_total(s, "random"), s["bound"]) for s in samples]
     return {
         "samples": len(samples),

@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from brokerwise.experiments.overlay_measure import best, instance_seed, wired
+from brokerwise.experiments.overlay_measure import LITERAL, best, instance_seed, wired
 from brokerwise.experiments.overlay_settings import REGIMES, Cell
 from brokerwise.pipeline.network_generate import generate
 from brokerwise.planners.overlay.demand import Demand
@@ -21,13 +21,14 @@ class Timing:
     users: int = 10_000
     repeats: int = 5
     local_repeats: int = 5
+    literal_repeats: int = 1
 
     def inputs(self, seed: int) -> dict[str, Any]:
         return {**asdict(self), "seed": seed}
 
 
 FULL = Timing()
-QUICK = Timing(repeats=3, local_repeats=1)
+QUICK = Timing(repeats=3, local_repeats=1, literal_repeats=0)
 
 
 def measure_times(timing: Timing, seed: int) -> dict[str, Any]:
@@ -43,12 +44,16 @@ def measure_times(timing: Timing, seed: int) -> dict[str, Any]:
         name: _median(partial(wired, name, demand, drawn), timing.repeats)
         for name in HEURISTICS
     }
+    if timing.literal_repeats:
+        literal = partial(wired, LITERAL, demand, drawn)
+        seconds[LITERAL] = _median(literal, timing.literal_repeats)
     seconds["local"] = _median(partial(best, demand, drawn), timing.local_repeats)
     return {
         "users": cell.users,
         "brokers": cell.brokers,
         "repeats": timing.repeats,
         "local_repeats": timing.local_repeats,
+        "literal_repeats": timing.literal_repeats,
         "seconds": seconds,
     }
 

@@ -169,7 +169,6 @@ class _Rows:
             usd = _bound_usd(draft, bound)
             figures[f"bound{suffix}"] = usd
             figures[f"gap{suffix}"] = gap(cost.total, usd)
-            figures[f"above{suffix}"] = cost.total / usd - 1 if usd else 0.0
         return figures
 
     def _misplaced(self, counts: Int64s, found: Packing) -> Iterator[str]:

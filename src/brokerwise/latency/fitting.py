@@ -16,6 +16,7 @@ from brokerwise.model.arrays import Float64s
 DEGREE = 4
 ALPHA = 0.1
 ITERATIONS = 5000
+"""Of the search for the weights of a network: until it converges, mostly."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,14 @@ def fit_polynomial(rows: Float64s, logs: Float64s, degree: int = DEGREE) -> Poly
 
 
 def fit_network(
-    rows: Float64s, logs: Float64s, hidden: Sequence[int], seed: int
+    rows: Float64s,
+    logs: Float64s,
+    hidden: Sequence[int],
+    seed: int,
+    iterations: int = ITERATIONS,
 ) -> Network:
     """A network with relu between its layers, found by L-BFGS with a penalty on
-    squared weights. What it has found after ITERATIONS is taken as it is."""
+    squared weights. What it has found after so many iterations is taken as it is."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPRegressor
 
@@ -83,8 +88,8 @@ def fit_network(
         activation="relu",
         solver="lbfgs",
         alpha=ALPHA,
-        max_iter=ITERATIONS,
-        max_fun=10 * ITERATIONS,
+        max_iter=iterations,
+        max_fun=10 * iterations,
         random_state=seed,
     )
     with one_thread(), warnings.catch_warnings(record=True) as said:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from brokerwise.latency.choosing import Choice, Predict, choose
 from brokerwise.latency.evaluation import Learn
-from brokerwise.latency.fitting import Growth, fit_trees
-from brokerwise.latency.models import PAPER, UNIFIED
-from brokerwise.latency.paper import fit_paper, train_paper
+from brokerwise.latency.fitting import ITERATIONS, Growth, fit_trees
+from brokerwise.latency.models import PAPER, PAPER_200, UNIFIED
+from brokerwise.latency.paper import SHORT_ITERATIONS, fit_paper, train_paper
 from brokerwise.latency.regressors import Regressor, Trees
 from brokerwise.latency.samples import Samples
 from brokerwise.latency.subject import Subject
@@ -19,17 +20,18 @@ GROWTHS = (Growth(), Growth(least=5), Growth(leaves=5), Growth(rounds=200))
 
 
 def learners(subject: Subject) -> dict[str, Learn]:
-    """Both kinds, on latency data."""
+    """All kinds, on latency data."""
 
-    def paper(rows: Int64s, seed: int) -> Predict:
-        model = train_paper(subject, rows, seed=seed)
+    def paper(rows: Int64s, seed: int, iterations: int = ITERATIONS) -> Predict:
+        model = train_paper(subject, rows, seed=seed, iterations=iterations)
         return lambda some: subject.predicted(model, some)
 
     def unified(rows: Int64s, seed: int) -> Predict:
         model, _ = train_unified(subject, rows, seed=seed)
         return lambda some: subject.predicted(model, some)
 
-    return {PAPER: paper, UNIFIED: unified}
+    short = partial(paper, iterations=SHORT_ITERATIONS)
+    return {PAPER: paper, PAPER_200: short, UNIFIED: unified}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Matrix:
 
 
 def table_learners(matrix: Matrix) -> dict[str, Learn]:
-    """Both kinds on a table, all rows of which have one number of topics.
+    """All kinds on a table, all rows of which have one number of topics.
 
     There is nothing to make a queueing estimate from. So ours are the trees alone,
     none of which falls where a column rises.
@@ -49,14 +51,16 @@ def table_learners(matrix: Matrix) -> dict[str, Learn]:
     inputs, logs = matrix.inputs, matrix.samples.logs
     topics = int(matrix.samples.topics.max())
 
-    def paper(rows: Int64s, seed: int) -> Predict:
-        return _predicting(fit_paper(inputs[rows], logs[rows], topics, seed), inputs)
+    def paper(rows: Int64s, seed: int, iterations: int = ITERATIONS) -> Predict:
+        part = fit_paper(inputs[rows], logs[rows], topics, seed, iterations)
+        return _predicting(part, inputs)
 
     def unified(rows: Int64s, seed: int) -> Predict:
         trees, _ = grow(matrix, rows, seed=seed)
         return _predicting(trees, inputs)
 
-    return {PAPER: paper, UNIFIED: unified}
+    short = partial(paper, iterations=SHORT_ITERATIONS)
+    return {PAPER: paper, PAPER_200: short, UNIFIED: unified}
 
 
 def grow(

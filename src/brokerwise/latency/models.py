@@ -16,6 +16,9 @@ from brokerwise.model.arrays import Float64s, read_only
 from brokerwise.model.errors import InputError
 
 PAPER, UNIFIED = KINDS = ("paper", "unified")
+PAPER_200 = "paper-200"
+"""The paper's recipe, its networks trained for 200 iterations: only evaluated."""
+EVALUATED = (PAPER, PAPER_200, UNIFIED)
 
 _BATCH = 1 << 15
 _FAR = 50.0

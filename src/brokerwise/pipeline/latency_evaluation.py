@@ -19,7 +19,7 @@ from brokerwise.latency.evaluation import (
     verdicts_by_topics,
 )
 from brokerwise.latency.learners import Matrix, learners, table_learners
-from brokerwise.latency.models import KINDS
+from brokerwise.latency.models import EVALUATED
 from brokerwise.latency.samples import LEAST, Samples
 from brokerwise.latency.subject import Subject
 from brokerwise.model.arrays import Bools, Float64s
@@ -42,15 +42,15 @@ class Options:
 
     splits: Splits = field(default_factory=Splits)
     target: Target | None = None
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = EVALUATED
     curves: bool = True
 
     def __post_init__(self) -> None:
-        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        unknown = [kind for kind in self.kinds if kind not in EVALUATED]
         if unknown or not self.kinds:
             raise InputError(
                 f"kinds: found {', '.join(map(repr, unknown)) or 'none'}, expected "
-                f"{' or '.join(KINDS)}"
+                f"{', '.join(EVALUATED)}"
             )
 
 
@@ -96,7 +96,7 @@ def evaluate_data(
     most: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluated:
-    """Both kinds on latency data."""
+    """The kinds asked for, on latency data."""
     progress = progress or Stopwatch()
     with progress.stage("read"):
         gathered = gather(places, most)
@@ -113,7 +113,7 @@ def evaluate_tables(
     *,
     progress: Progress | None = None,
 ) -> Evaluated:
-    """Both kinds on tables of others, each by itself."""
+    """The kinds asked for, on tables of others, each by itself."""
     progress = progress or Stopwatch()
     with progress.stage("read"):
         tables = [read_latency_table(place, columns) for place in places]

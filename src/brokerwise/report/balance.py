@@ -13,8 +13,8 @@ from brokerwise.report.balance_sentences import (
     time_of,
 )
 from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import percent
 from brokerwise.report.page import Page
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.repeating import how_to_repeat
 
 
@@ -45,7 +45,7 @@ def _facts(result: Result) -> Iterator[Fact]:
     )
     said = moves(result) if result["moves"] else ""
     yield Fact("Moves", f"{result['moves']:,}", said)
-    yield Fact("Gap to the bound", percent(result["gap"]), bound(result))
+    yield Fact("Gap to the bound", gap_text(result["gap"]), bound(result))
     yield Fact("Brokers", f"{result['brokers']:,}")
     yield Fact(
         "Subscribers",

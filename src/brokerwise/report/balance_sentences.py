@@ -6,7 +6,8 @@ A result is what `brokerwise simulate balance --json` prints.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from brokerwise.report.numbers import counted, percent, significant
+from brokerwise.report.numbers import counted, significant
+from brokerwise.report.provision_sentences import gap_text
 
 Result = Mapping[str, Any]
 
@@ -70,7 +71,7 @@ def limits(result: Result) -> Iterator[str]:
 
 def bound(result: Result) -> str:
     """How far from the best possible, and what it is that costs."""
-    said = f"bound {byte_rate(result['bound'])} (gap {percent(result['gap'])})"
+    said = f"bound {byte_rate(result['bound'])} (gap {gap_text(result['gap'])})"
     if result["spread"] <= 1:
         return said
     return (

@@ -15,8 +15,12 @@ Result = Mapping[str, Any]
 KINDS = {
     "unified": "the unified model",
     "paper": "the paper's models",
+    "paper-200": "the paper's models after 200 iterations",
     "model": "the model",
 }
+
+
+_PAPERS = ("paper", "paper-200")
 
 
 def r2_text(value: float | None) -> str:
@@ -38,11 +42,12 @@ def evaluation_answer(result: Result) -> str:
     first = "unified" if "unified" in kinds else kinds[0]
     said = f"{KINDS[first].capitalize()} predicts p90 with R^2 {_range(sets, first)} "
     said += "on configurations that it has not seen"
-    if first == "paper":
+    if first in _PAPERS:
         said = said.replace("predicts", "predict").replace("it has", "they have")
-    if "paper" in kinds and first != "paper":
-        said += f"; the paper's models with {_range(sets, 'paper')}"
-        said += f" ({_comparison(sets)})"
+    for kind in _PAPERS:
+        if kind in kinds and kind != first:
+            said += f"; {KINDS[kind]} with {_range(sets, kind)}"
+            said += f" ({_comparison(sets, first, kind)})"
     return f"{said}."
 
 
@@ -193,9 +198,9 @@ def _span(values: Sequence[float | None]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _comparison(sets: Sequence[Result]) -> str:
+def _comparison(sets: Sequence[Result], first: str, other: str) -> str:
     means = [
-        [each["kinds"][kind]["test"]["mean"] for kind in ("unified", "paper")]
+        [each["kinds"][kind]["test"]["mean"] for kind in (first, other)]
         for each in sets
     ]
     worse = sum(None not in pair and pair[0] < pair[1] for pair in means)

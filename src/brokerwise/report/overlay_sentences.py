@@ -8,8 +8,8 @@ from typing import Any
 
 from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.model.units import told_apart
-from brokerwise.report.numbers import counted, percent, percent_up, significant
-from brokerwise.report.provision_sentences import gap_text
+from brokerwise.report.numbers import counted, percent, significant
+from brokerwise.report.provision_sentences import gap_text, no_cheaper
 
 Result = Mapping[str, Any]
 
@@ -32,18 +32,17 @@ def answer(result: Result) -> str:
     cost = f"{significant(result['cost'])} (access {short(result['access'])}, "
     cost += f"core {short(result['core'])})"
     verb = "costs" if result["users"] == 1 else "cost"
-    said = f"{_who(result)} {verb} {cost}, {closeness(result)}"
+    said = f"{_who(result)} {verb} {cost}{_closeness(result)}"
     return f"{said}{_beside_random(result)}."
 
 
-def closeness(result: Result) -> str:
+def _closeness(result: Result) -> str:
     """How far above the best possible cost the plan may be."""
-    objective, bound = result["objective"], result["bound"]
     if result["status"] == "optimal":
-        return "the least possible"
-    if not bound:
-        return "with nothing proven about the best possible"
-    return f"at most {percent_up(objective / bound - 1)} above the best possible"
+        return ", the least possible"
+    if not result["bound"]:
+        return ", with nothing proven about the best possible"
+    return f"; {no_cheaper('wiring', result)}"
 
 
 def short(number: float) -> str:

@@ -41,7 +41,7 @@ def answer(result: Result) -> str:
     return (
         f"{_brokers(result)} {verb} {counted(result['pairs'], 'pair')} for "
         f"{dollars(result['cost'])} a period of {_period(result)} "
-        f"({dollars(result['cost_month'])} a month), {_closeness(result)}."
+        f"({dollars(result['cost_month'])} a month){_closeness(result)}."
     )
 
 
@@ -282,18 +282,24 @@ _LEAST_SHOWN = 1e-5  # what is less is not worth its digits
 
 def _closeness(result: Result) -> str:
     if result["gap"] == 0:
-        return "which is the best possible"
+        return ", which is the best possible"
     if not result["bound"]:
-        return "with nothing proven about the best possible"
-    above = max(result["objective"] / result["bound"] - 1, _LEAST_SHOWN)
-    return f"within {percent_up(above)} of the best possible"
+        return ", with nothing proven about the best possible"
+    return f"; {no_cheaper('plan', result)}"
+
+
+def no_cheaper(what: str, result: Result) -> str:
+    """The gap in words: what the objective could be lower by, as a share of it."""
+    least = max(result["gap"], _LEAST_SHOWN)
+    return f"no {what} is more than {percent_up(least)} cheaper"
 
 
 def gap_text(gap: float | None) -> str:
-    """A gap in percent; below a thousandth of one it is not worth its digits."""
+    """A gap in percent, rounded up as in `no_cheaper`; below a thousandth of one it is
+    not worth its digits."""
     if gap is None:
         return "unknown"
-    return "< 0.001 %" if 0 < gap < _LEAST_SHOWN else percent(gap)
+    return "< 0.001 %" if 0 < gap < _LEAST_SHOWN else percent_up(gap)
 
 
 def _period(result: Result) -> str:

@@ -1,8 +1,9 @@
 """What the numbers of `reproduce balance` say, in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from brokerwise.report.numbers import counted, percent
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.reproduce_balance_cells import (
     CITY,
     LIVE,
@@ -124,7 +125,7 @@ def bounds(result: Result) -> list[str]:
                 f"{world}: planned ends with a max load of "
                 f"{load_text(run['max_load_end'], unit)}, {percent(max(0.0, over))} "
                 f"above the mean that it leaves; the bound is "
-                f"{load_text(run['bound'], unit)} (gap {percent(run['gap'])})"
+                f"{load_text(run['bound'], unit)} (gap {gap_text(run['gap'])})"
             )
     if not said:
         return []
@@ -147,9 +148,26 @@ def live(result: Result) -> list[str]:
         f"On real processes, {counted(len(runs), 'run')}: {counted(moves, 'move')}, "
         f"{handed:,} deliveries, lost {lost:,}, twice {twice:,}, wrong {wrong:,}."
     ]
+    said += _not_live(runs)
     nearest = [run for run in runs if run["placement"] == "nearest"]
     alone = next((run for run in nearest if run["policy"] == "none"), None)
     return said + [_live_run(run, alone) for run in nearest if run["moves"]]
+
+
+def _not_live(runs: Sequence[Result]) -> list[str]:
+    """Figures 5 to 7 cannot be judged where LDM and SDM moved nothing."""
+    even = [
+        run
+        for run in runs
+        if run["placement"] != "nearest" and run["policy"] in ("ldm", "sdm")
+    ]
+    if not even or any(run["moves"] for run in even):
+        return []
+    return [
+        "Figures 5 to 7 are not reproduced on real processes: with random and "
+        f"round-robin placement LDM and SDM made 0 moves in {counted(len(even), 'run')}"
+        ", so that runs with and without them differ by noise only."
+    ]
 
 
 def _live_run(run: Result, alone: Result | None) -> str:

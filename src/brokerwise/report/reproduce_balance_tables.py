@@ -2,6 +2,7 @@
 
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import percent
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.reproduce_balance_cells import (
     LIVE,
     PAPER_NAMES,
@@ -71,7 +72,7 @@ def world_table(result: Result, world: str) -> Table:
                     for key in ("max_load", "max_load_end", "mean_load_end")
                 ),
                 _NONE if run["bound"] is None else load_text(run["bound"], unit),
-                _NONE if run["gap"] is None else percent(run["gap"]),
+                _NONE if run["gap"] is None else gap_text(run["gap"]),
                 f"{run['moves']:,}",
                 f"{run['decisions']:,}",
             )

@@ -7,8 +7,14 @@ from brokerwise.report.numbers import significant
 
 Result = Mapping[str, Any]
 
-PAPER, UNIFIED = "paper", "unified"
+PAPER, PAPER_200, UNIFIED = "paper", "paper-200", "unified"
 KINDS = {PAPER: "the paper's recipe", UNIFIED: "our model"}
+"""What plans are made with."""
+EVALUATED = {
+    PAPER: "the paper's recipe",
+    PAPER_200: "the paper's recipe after 200 iterations",
+    UNIFIED: "our model",
+}
 OPENING = 3
 HYBRID = f"hybrid {OPENING}"
 ALGORITHMS = {

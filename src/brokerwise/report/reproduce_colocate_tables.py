@@ -6,6 +6,7 @@ from statistics import median
 from brokerwise.report.html import Table
 from brokerwise.report.reproduce_colocate_cells import (
     ALGORITHMS,
+    EVALUATED,
     KINDS,
     NONE,
     OPENINGS_TOPICS,
@@ -81,6 +82,7 @@ def accuracy_table(result: Result) -> Table:
         (
             *("k", "published train", "test", "validation"),
             *("recipe train", "test", "validation"),
+            *("recipe, 200 iterations: train", "test", "validation"),
             *("our model train", "test", "validation"),
         ),
         list(_accuracy_rows(result)),
@@ -89,7 +91,7 @@ def accuracy_table(result: Result) -> Table:
 
 def _accuracy_rows(result: Result) -> Iterator[tuple[str, ...]]:
     for k in numbers_of(result):
-        models = [learned(result, kind, k) for kind in KINDS]
+        models = [learned(result, kind, k) for kind in EVALUATED]
         if not any(models):
             continue
         printed = result["published"]["accuracy"].get(str(k), {})
@@ -115,7 +117,7 @@ def measured_table(result: Result) -> Table:
             f"false negatives for a target of {one['target_ms']:g} ms"
         )
     rows: dict[int, list[str]] = {}
-    for kind in KINDS:
+    for kind in EVALUATED:
         for each in kinds[kind]["sets"] if kind in kinds else ():
             row = rows.setdefault(each["topics"], [f"{each['configurations']}"])
             verdicts = each["verdicts"]
@@ -126,8 +128,8 @@ def measured_table(result: Result) -> Table:
         (
             *("k", "configurations"),
             *(
-                f"{KINDS[kind]}: {what}"
-                for kind in KINDS
+                f"{EVALUATED[kind]}: {what}"
+                for kind in EVALUATED
                 if kind in kinds
                 for what in ("train", "test", "false negatives")
             ),

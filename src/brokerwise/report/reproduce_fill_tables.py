@@ -20,8 +20,8 @@ _NONE = "-"
 _NOT_TRIED = "not tried"
 _CHECKS = {"columns": "ilp", "greedy": "gs", "mkp": "mkpbs"}
 _WANTED = {
-    "columns": "at most 2 errors below",
-    "greedy": "at most 0.2 below",
+    "columns": "within 2 errors",
+    "greedy": "within 0.3",
     "mkp": "within 0.3",
 }
 _RECEIVED = {100: "Table III", 1000: "Table IV"}

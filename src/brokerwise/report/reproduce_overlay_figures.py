@@ -7,6 +7,7 @@ from brokerwise.report.numbers import percent
 from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.report.reproduce_overlay_cells import (
     ALGORITHMS,
+    LITERAL,
     OURS,
     PAPER_NAMES,
     Result,
@@ -22,7 +23,7 @@ from brokerwise.report.reproduce_overlay_tables import (
     users_table,
 )
 
-_COLOURS = {OURS: 0, "greedy": 1, "clustering": 2, "steiner": 3}
+_COLOURS = {OURS: 0, "greedy": 1, "clustering": 2, "steiner": 3, LITERAL: 4}
 _USERS = Axis("users", log=False)
 _RATIO = Axis("access-to-core link cost ratio")
 _CRR = Axis("cost reduction ratio")
@@ -113,9 +114,9 @@ def _gaps(result: Result) -> Plot:
         )
     return Plot(
         "Certified gap of local",
-        "How much dearer than the best possible local is at most, in the worst of its "
-        "samples. Where the core is most of the cost, the bound is weak and little is "
-        "proven.",
+        "By what share of its cost local could be undercut at most, in the worst of "
+        "its samples. Where the core is most of the cost, the bound is weak and little "
+        "is proven.",
         _USERS,
         Axis("worst gap, %"),
         lines,

@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 
 from brokerwise.report.numbers import counted, percent
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.reproduce_overlay_cells import (
+    ALGORITHMS,
     LARGEST,
+    OURS,
     PAPERS,
     Result,
     by_ratio,
     by_users,
     generated,
+    literal_order,
     mean_of,
     order_of,
     reduction,
@@ -39,31 +43,38 @@ def _gap_words(result: Result) -> Iterator[str]:
     cells = [cell for r in generated(result) for cell in by_users(result, r)[-1:]]
     for cell in cells:
         if cell["local"] and cell["width"] == 1:
-            parts.append(f"{percent(cell['local']['worst_gap'])} ({cell['regime']})")
+            parts.append(f"{gap_text(cell['local']['worst_gap'])} ({cell['regime']})")
     if parts:
         users = cells[0]["users"]
         yield (
-            f"At {users:,} users and ratio 1 it is proven to be within "
-            f"{' and '.join(parts)} of the best possible."
+            f"At {users:,} users and ratio 1 no wiring is more than "
+            f"{' and '.join(parts)} cheaper."
         )
 
 
 def _order_words(result: Result) -> Iterator[str]:
-    agree, others = list[str](), list[str]()
+    """Where the paper's order appears: with its own mixing, and with ours."""
+    literal, ours = dict[str, list[bool]](), dict[str, list[bool]]()
     for regime in generated(result):
-        cells = by_users(result, regime)
-        if cells:
-            same = all(cell["paper_order"] for cell in cells)
-            (agree if same else others).append(regime["key"])
-    order = "The paper's order, mixing > clustering > greedy > random,"
-    if agree and others:
-        yield (
-            f"{order} appears at every size of {' and '.join(agree)}, but not of "
-            f"{' and '.join(others)}."
-        )
-    elif agree or others:
-        which = "at every size" if agree else "not at every size"
-        yield f"{order} appears {which} of {' and '.join(agree or others)}."
+        for cell in by_users(result, regime):
+            ours.setdefault(regime["key"], []).append(cell["paper_order"])
+            if cell["literal"]:
+                same = cell["literal"]["paper_order"]
+                literal.setdefault(regime["key"], []).append(same)
+    if not ours:
+        return
+    text = "The paper's order, mixing > clustering > greedy > random, appears "
+    if literal:
+        text += f"{_sizes(literal)} with its own mixing (steiner_literal), and "
+    yield f"{text}{_sizes(ours)} with our variant of it (steiner)."
+
+
+def _sizes(found: dict[str, list[bool]]) -> str:
+    """`at 0 of 4 sizes of plane and 10 of 10 of core`."""
+    parts = [f"{sum(same)} of {len(same)} of {key}" for key, same in found.items()]
+    count = len(next(iter(found.values())))
+    first = parts[0].replace(f"of {count} of", f"of {count} sizes of", 1)
+    return f"at {' and '.join([first, *parts[1:]])}"
 
 
 def explained(result: Result) -> list[Result]:
@@ -77,20 +88,31 @@ def explanations(result: Result) -> list[str]:
 
 
 def _explained(regime: Result, cell: Result) -> str:
-    ours = " > ".join(
-        "random 1"
-        if name == "random"
-        else f"{name} {reduction(mean_of(cell, name) or 0)}"
-        for name in order_of(cell)
-    )
     text = (
         f"{regime['key']}, {cell['users']:,} users, ratio {cell['ratio']:g}: paper "
-        f"steiner > clustering > greedy > random; ours {ours}"
-        f"{' (the same order)' if cell['paper_order'] else ''}. The core is "
-        f"{percent(cell['core_share']['random'])} of what random costs and "
-        f"{percent(cell['core_share']['greedy'])} of what greedy does."
+        f"mixing > clustering > greedy > random; ours {_with_means(order_of(cell))}"
+        f"{' (the same order)' if cell['paper_order'] else ''}, where steiner is our "
+        "mixing."
+    )
+    literal = cell["literal"]
+    if literal:
+        text += (
+            f" With theirs, on {counted(literal['samples'], 'sample')}: "
+            f"{_with_means(literal_order(cell))}"
+            f"{' (the same order)' if literal['paper_order'] else ''}."
+        )
+    text += (
+        f" The core is {percent(cell['core_share']['random'])} of what random costs "
+        f"and {percent(cell['core_share']['greedy'])} of what greedy does."
     )
     return f"{text} {_why(cell)}" if cell["local"] else text
+
+
+def _with_means(order: list[tuple[str, float]]) -> str:
+    return " > ".join(
+        "random 1" if name == "random" else f"{name} {reduction(mean)}"
+        for name, mean in order
+    )
 
 
 def _why(cell: Result) -> str:
@@ -123,10 +145,11 @@ def sweeps(result: Result) -> list[str]:
         if not cells:
             continue
         first, last = cells[0], cells[-1]
+        ends = {n: (mean_of(first, n), mean_of(last, n)) for n in ALGORITHMS}
         moved = ", ".join(
-            f"{name} from {reduction(first['crr'][name]['mean'])} to "
-            f"{reduction(last['crr'][name]['mean'])}"
-            for name in PAPERS
+            f"{name} from {reduction(here)} to {reduction(there)}"
+            for name, (here, there) in ends.items()
+            if name != OURS and here is not None and there is not None
         )
         said.append(
             f"{regime['key']}, ratio {first['ratio']:g} to {last['ratio']:g}: {moved}; "
@@ -164,7 +187,7 @@ def verdict(result: Result) -> str:
     """What was checked, and what is not there."""
     wirings = sum(
         (1 + len(PAPERS)) * cell["samples"]
-        + (cell["local"]["samples"] if cell["local"] else 0)
+        + sum(cell[some]["samples"] for some in ("local", "literal") if cell[some])
         for cell in result["cells"]
     )
     found = len(result["problems"])

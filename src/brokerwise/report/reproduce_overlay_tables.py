@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import percent, significant
+from brokerwise.report.provision_sentences import gap_text
 from brokerwise.report.reproduce_overlay_cells import (
     ALGORITHMS,
     LARGEST,
+    LITERAL,
     OURS,
     PAPER_NAMES,
     PAPERS,
@@ -15,6 +17,7 @@ from brokerwise.report.reproduce_overlay_cells import (
     by_ratio,
     by_users,
     generated,
+    literal_order,
     order_of,
     reduction,
 )
@@ -110,21 +113,36 @@ def orders_table(result: Result) -> Table:
     for regime in generated(result):
         cells = by_users(result, regime)
         if cells:
-            agree = sum(cell["paper_order"] for cell in cells)
-            paper = _GREATER.join((*result["published"]["order"], "random"))
+            literal = [cell for cell in cells if cell["literal"]]
             rows.append(
                 (
                     f"{regime['key']}, ratio {regime['ratio']:g}",
-                    paper,
-                    _GREATER.join(order_of(cells[-1])),
-                    f"{agree} of {len(cells)}",
+                    _GREATER.join((*result["published"]["order"], "random")),
+                    _names(literal_order(literal[-1])) if literal else _NONE,
+                    _agreeing([cell["literal"] for cell in literal]),
+                    _names(order_of(cells[-1])),
+                    _agreeing(cells),
                 )
             )
     return Table(
-        "Order of cost reduction ratios in Figure 9 (steiner is the paper's mixing)",
-        ("regime", "paper", "ours, most users", "sizes with the paper's order"),
+        "Order of cost reduction ratios in Figure 9, at most users, and sizes with the "
+        "paper's order: steiner_literal is the paper's mixing, steiner our variant of "
+        "it, with one tree for each sub-channel",
+        (
+            *("regime", "paper", "its own mixing (steiner_literal)"),
+            *("the paper's order at", "our mixing (steiner)", "the paper's order at"),
+        ),
         rows,
     )
+
+
+def _names(order: list[tuple[str, float]]) -> str:
+    return _GREATER.join(name for name, _ in order)
+
+
+def _agreeing(found: Sequence[Result]) -> str:
+    agree = sum(one["paper_order"] for one in found)
+    return f"{agree} of {len(found)} sizes" if found else _NONE
 
 
 def times_table(result: Result) -> Table:
@@ -135,7 +153,8 @@ def times_table(result: Result) -> Table:
     theirs, ours = result["published"]["seconds"], times["seconds"]
     return Table(
         f"Table I: seconds at {times['users']:,} users, {times['brokers']:,} brokers, "
-        f"ratio 1 (median of {times['repeats']}, of local {times['local_repeats']})",
+        f"ratio 1 (median of {times['repeats']}, of local {times['local_repeats']}, of "
+        f"{LITERAL} {times['literal_repeats']})",
         ("algorithm", "paper", "ours", "paper / ours"),
         [
             (
@@ -155,7 +174,7 @@ def certified_table(result: Result) -> Table:
     """What is proven of `local`, and how it compares instance by instance."""
     cells = [cell for cell in result["cells"] if cell["local"]]
     return Table(
-        "What local is proven to be within, and what greedy reaches of what is "
+        "The gap of local, (cost - bound) / cost, and what greedy reaches of what is "
         "possible (samples that local wired)",
         (
             *("regime, users, ratio", "samples", "at least as good as all"),
@@ -200,29 +219,37 @@ def sites_table(result: Result) -> Table:
 
 
 def _columns() -> Sequence[str]:
-    named = [f"{name} ({PAPER_NAMES[name]})" for name in PAPERS if name == "steiner"]
-    return ("greedy", "clustering", *named, OURS, "its samples", "possible")
+    mixing = [f"{name} ({PAPER_NAMES[name]})" for name in ("steiner", LITERAL)]
+    ours = OURS, "its samples", "possible"
+    return ("greedy", "clustering", *mixing, "its samples", *ours)
 
 
 def _ratios(cell: Result) -> list[str]:
-    ours = cell["local"]
-    papers = [_with_error(cell["crr"][name]) for name in PAPERS]
-    if ours is None:
-        return [*papers, _NONE, "0", _NONE]
-    possible = reduction(ours["possible"])
-    return [*papers, _with_error(ours), f"{ours['samples']:,}", possible]
+    ours, papers = cell["local"], [_with_error(cell["crr"][name]) for name in PAPERS]
+    papers += _of_some(cell["literal"])
+    return [*papers, *_of_some(ours), reduction(ours["possible"]) if ours else _NONE]
+
+
+def _of_some(found: Result | None) -> list[str]:
+    """What an algorithm comes to that may not have wired all samples, and how many."""
+    if found is None:
+        return [_NONE, "0"]
+    alone = found["samples"] == 1
+    mean = reduction(found["mean"]) if alone else _with_error(found)
+    return [mean, f"{found['samples']:,}"]
 
 
 def _means(cell: Result) -> list[str]:
     ours = cell["local"]
     means = [reduction(cell["crr"][name]["mean"]) for name in PAPERS]
+    means.append(reduction(cell["literal"]["mean"]) if cell["literal"] else _NONE)
     if ours is None:
         return [*means, _NONE, _NONE]
     return [*means, reduction(ours["mean"]), reduction(ours["possible"])]
 
 
 def _gap(cell: Result) -> str:
-    return percent(cell["local"]["worst_gap"]) if cell["local"] else _NONE
+    return gap_text(cell["local"]["worst_gap"]) if cell["local"] else _NONE
 
 
 def _certified(cell: Result) -> list[str]:
@@ -231,8 +258,8 @@ def _certified(cell: Result) -> list[str]:
     return [
         f"{ours['samples']:,}",
         f"{ours['best']:,}",
-        percent(ours["gap"]),
-        percent(ours["worst_gap"]),
+        gap_text(ours["gap"]),
+        gap_text(ours["worst_gap"]),
         reduction(greedy),
         reduction(ours["possible"]),
         percent(greedy / ours["possible"]),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 # Costs are whole thousandths in a plan; people have them in their own unit.
 _COSTS = (
     *("access", "core", "cost", "bound_access", "bound_core"),
-    *("random", "greedy", "clustering", "steiner"),
+    *("random", "greedy", "clustering", "steiner", "steiner_literal"),
 )
 _OTHERS = ("crr", "moves", "rounds", "start", "most_load")
 

@@ -14,12 +14,10 @@ from brokerwise.model.arrays import Int32s
 from brokerwise.model.names import Names
 from brokerwise.model.network import Network
 from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.heuristics import HEURISTICS
+from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS
 from brokerwise.planners.overlay.placing import Unplaced, refusal, settled
-from brokerwise.planners.overlay.steiner import steiner_literal
 
 Heuristic = Callable[[Demand, int], Int32s | Unplaced]
-ALL: dict[str, Heuristic] = {**HEURISTICS, "steiner_literal": steiner_literal}
 SEEDS = st.integers(0, 2**32)
 
 
@@ -28,26 +26,26 @@ def wired(answer: Int32s | Unplaced) -> Int32s:
     return answer
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", BY_NAME)
 @settings(max_examples=examples(60))
 @given(network=networks(), seed=SEEDS)
 def test_everybody_is_on_a_broker_in_reach_with_room_or_there_is_no_packing(
     name: str, network: Network, seed: int
 ) -> None:
     demand = Demand.of(network)
-    answer = ALL[name](demand, seed)
+    answer = BY_NAME[name](demand, seed)
     if isinstance(answer, Unplaced):
         assert answer.proven and not literal.packings(demand)
     else:
         assert literal.is_wiring(demand, answer)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", BY_NAME)
 @given(network=networks(), seed=SEEDS)
 def test_the_same_seed_gives_the_same_wiring(
     name: str, network: Network, seed: int
 ) -> None:
-    one, other = (ALL[name](Demand.of(network), seed) for _ in range(2))
+    one, other = (BY_NAME[name](Demand.of(network), seed) for _ in range(2))
     assert (one == other) if isinstance(one, Unplaced) else (one == other).all()
 
 
@@ -124,7 +122,7 @@ def test_the_literal_steiner_draws_by_the_traffic_of_every_publishers_trees(
     def mixing(demand: Demand) -> list[int]:
         return literal.mixing(demand, literal.publisher_weights(demand), seed)
 
-    agrees(network, steiner_literal, mixing, seed)
+    agrees(network, BY_NAME["steiner_literal"], mixing, seed)
 
 
 def agrees(
@@ -256,5 +254,5 @@ def test_users_who_know_too_few_brokers_are_refused_with_numbers() -> None:
 def test_nobody_is_wired_to_nothing() -> None:
     nobody = demand_of([], [], np.zeros((0, 2)), np.zeros((2, 2)))
     assert refusal(nobody) is None
-    for heuristic in ALL.values():
+    for heuristic in BY_NAME.values():
         assert len(wired(heuristic(nobody, 0))) == 0

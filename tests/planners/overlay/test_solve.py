@@ -69,6 +69,23 @@ def test_a_plan_passes_the_audit_and_the_optimum_lies_between_bound_and_cost(
 
 
 @pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(max_examples=examples(10))
+@given(network=networks(max_users=5))
+def test_users_without_traffic_are_on_their_cheapest_link(
+    algorithm: str, tree: bool, network: Network
+) -> None:
+    """They load no broker, so that one has room for them; of equal links that to the
+    lower broker."""
+    plan = solve(network, Options(algorithm, tree))
+    if plan.objective is None:
+        return
+    for user in np.flatnonzero(Demand.of(network).load == 0):
+        links = {b: c for b, c in enumerate(network.access[user].tolist()) if c >= 0}
+        assert plan.broker[user] == min(links, key=lambda b: (links[b], b))
+
+
+@pytest.mark.parametrize("tree", [False, True])
 @settings(max_examples=examples(50))
 @given(network=networks(max_users=8))
 def test_local_is_at_least_as_good_as_every_other(tree: bool, network: Network) -> None:

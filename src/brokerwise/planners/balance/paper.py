@@ -1,6 +1,7 @@
 """The policies of the paper: migration by load and by similarity, and the shuffle.
 
-Nguyen et al., "Scalable and adaptive load balancing for BAD pub/sub", DEBS 2019,
+Nguyen et al., "Multistage Adaptive Load Balancing for Big Active Data Publish
+Subscribe Systems", DEBS 2019,
 Algorithm 1. A move is valid if the load of its target afterwards is less than the load
 of its source was before; with the "at most" of the print two brokers with one session
 would pass it to and fro for ever. A plan has only sessions that end elsewhere than they

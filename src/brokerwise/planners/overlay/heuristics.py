@@ -10,7 +10,7 @@ from brokerwise.model.arrays import Int32s
 from brokerwise.planners.overlay.clustering import clustering
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.placing import Unplaced, empty_wiring, settled
-from brokerwise.planners.overlay.steiner import steiner
+from brokerwise.planners.overlay.steiner import steiner, steiner_literal
 
 
 def random(demand: Demand, seed: int = 0) -> Int32s | Unplaced:
@@ -32,10 +32,14 @@ def greedy(demand: Demand, seed: int = 0) -> Int32s | Unplaced:
     return settled(demand, broker)
 
 
-HEURISTICS: dict[str, Callable[[Demand, int], Int32s | Unplaced]] = {
+Heuristic = Callable[[Demand, int], Int32s | Unplaced]
+
+HEURISTICS: dict[str, Heuristic] = {
     "random": random,
     "greedy": greedy,
     "clustering": clustering,
     "steiner": steiner,
 }
 """From demand and seed to the broker of each user, within capacity and reach."""
+BY_NAME: dict[str, Heuristic] = HEURISTICS | {"steiner_literal": steiner_literal}
+"""These, and those that run only if they are asked for."""

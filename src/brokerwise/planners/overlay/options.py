@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from brokerwise.model.units import checked_count
 from brokerwise.planners.control import Stage, Stop, check_name, never
 
-HEURISTICS = ("random", "greedy", "clustering", "steiner")
+HEURISTICS = ("random", "greedy", "clustering", "steiner", "steiner_literal")
 ALGORITHMS = (*HEURISTICS, "local", "ilp")
 
 

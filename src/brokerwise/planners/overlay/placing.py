@@ -65,6 +65,15 @@ def empty_wiring(demand: Demand) -> tuple[Int64s, Int32s]:
     return demand.capacity.copy(), np.full(demand.users, NOWHERE, np.int32)
 
 
+def with_idle_users(demand: Demand, broker: Int32s) -> Int32s:
+    """The wiring with every user of load 0 on its cheapest access link, of equals to
+    the lower broker. Such a user has no traffic, so costs and loads stay."""
+    idle = np.flatnonzero(demand.load == 0)
+    found = broker.copy()
+    pack_cheapest(idle, demand.load, demand.access, demand.capacity.copy(), found)
+    return found
+
+
 def settled(demand: Demand, broker: Int32s) -> Int32s | Unplaced:
     """`broker` itself, if everybody has one; else with room made for those at NOWHERE
     by moving or exchanging others; else any packing that is found.

@@ -6,11 +6,11 @@ from brokerwise.model.arrays import Int32s
 from brokerwise.planners.overlay.bound import Bound, lower_bound
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.evaluate import Costs, access_cost, costs_of
-from brokerwise.planners.overlay.heuristics import HEURISTICS
+from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS
 from brokerwise.planners.overlay.ilp import solve_ilp
 from brokerwise.planners.overlay.local import Found, local
 from brokerwise.planners.overlay.options import Options
-from brokerwise.planners.overlay.placing import Unplaced
+from brokerwise.planners.overlay.placing import Unplaced, with_idle_users
 from brokerwise.planners.overlay.prices import Prices, find_prices, priced
 from brokerwise.planners.overlay.tree import spanning_tree
 from brokerwise.planners.overlay.tree_local import TreeEvaluation
@@ -29,11 +29,23 @@ class Answer:
 
 
 def search(demand: Demand, options: Options) -> Answer | Unplaced:
-    """Run the algorithm asked for, and those that it needs."""
+    """Run the algorithm asked for, and those that it needs.
+
+    Users without traffic cost nothing anywhere, and need no room: whatever the
+    algorithm, they are on their cheapest link.
+    """
+    answer = _searched(demand, options)
+    if isinstance(answer, Unplaced):
+        return answer
+    broker = with_idle_users(demand, answer.found.broker)
+    return replace(answer, found=replace(answer.found, broker=broker))
+
+
+def _searched(demand: Demand, options: Options) -> Answer | Unplaced:
     tree = spanning_tree(demand.core) if options.tree else None
     with options.stage("heuristics"):
         wirings, unplaced = _heuristics(demand, options)
-    own = options.algorithm in HEURISTICS
+    own = options.algorithm in BY_NAME
     if options.algorithm not in wirings if own else not wirings:
         assert unplaced is not None
         if options.algorithm == "ilp":
@@ -74,13 +86,9 @@ def _heuristics(
     or of all; and why one found none."""
     wirings: dict[str, Int32s] = {}
     unplaced = None
-    for name, algorithm in HEURISTICS.items():
-        if options.algorithm in HEURISTICS and name not in (
-            "random",
-            options.algorithm,
-        ):
-            continue
-        found = algorithm(demand, options.seed)
+    asked = options.algorithm
+    for name in ("random", asked) if asked in BY_NAME else HEURISTICS:
+        found = BY_NAME[name](demand, options.seed)
         if isinstance(found, Unplaced):
             unplaced = found
         else:

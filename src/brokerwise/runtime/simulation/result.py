@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int64s
+from brokerwise.model.plan import gap
 from brokerwise.model.snapshot import Snapshot, imbalance
 from brokerwise.runtime.balancing.events import Decision
 
@@ -79,9 +80,8 @@ class Simulated:
 
     @property
     def gap(self) -> float:
-        """(max load - bound) / max load at the end; 0 without load."""
-        most = int(self.max_load[-1])
-        return (most - self.bound) / most if most else 0.0
+        """Of the maximum load at the end to the bound; 0 without load."""
+        return gap(int(self.max_load[-1]), self.bound) or 0.0
 
     def least_seconds_between_moves(self) -> float | None:
         """Of one user; None if nobody moved twice."""
