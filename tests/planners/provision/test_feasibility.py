@@ -15,8 +15,9 @@ from brokerwise.model.plan import Status
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.savable import savable
 from brokerwise.planners.provision.budget import Answer, affordable
-from brokerwise.planners.provision.options import SELECTIONS, Options
+from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import PACKINGS
+from brokerwise.planners.provision.portfolio import SELECTIONS
 from brokerwise.planners.provision.solve import Problem, solve
 
 

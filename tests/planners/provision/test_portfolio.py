@@ -13,10 +13,11 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Status
 from brokerwise.model.workload import Workload
 from brokerwise.planners.provision import portfolio
-from brokerwise.planners.provision.options import SELECTIONS, Options
+from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.field import Field
 from brokerwise.planners.provision.packing.pack import PACKINGS, Demand
 from brokerwise.planners.provision.packing.steps import Counter
+from brokerwise.planners.provision.portfolio import SELECTIONS
 from brokerwise.planners.provision.solve import Problem, solve
 
 COMBINATIONS = [(s, p) for s in SELECTIONS for p in PACKINGS]

@@ -123,7 +123,7 @@ class Portfolio:
             else:
                 self._try(combination, work)
                 tried.append(combination)
-        for packing, selection in product(reversed(PACKINGS), reversed(SELECTIONS)):
+        for packing, selection in product([*PACKINGS][::-1], SELECTIONS[::-1]):
             combination = Combination(selection, packing)
             if self._best is not None or self._is_too_much(combination, pairs):
                 break
