@@ -123,8 +123,8 @@ class Portfolio:
             else:
                 self._try(combination, work)
                 tried.append(combination)
-        for packing, selection in product([*PACKINGS][::-1], SELECTIONS[::-1]):
-            combination = Combination(selection, packing)
+        for name, selection in product([*PACKINGS][::-1], SELECTIONS[::-1]):
+            combination = Combination(selection, name)
             if self._best is not None or self._is_too_much(combination, pairs):
                 break
             if combination not in asked and not self._cannot_be_better(
