@@ -140,7 +140,7 @@ def test_a_second_time_nothing_is_computed(done: Done, data: Path) -> None:
     out, first, _ = done
     experiment = Experiment(SMALL, data, command="brokerwise reproduce colocate")
     again = reproduce(experiment, out, watch=lambda _: None)
-    assert (again["cells_computed"], again["cells_kept"]) == (0, 13)
+    assert (again["cells_computed"], again["cells_kept"]) == (0, 15)
     for part in ("sensitivity", "learned", "measured", "plans", "claims"):
         assert again[part] == first[part]
 
@@ -150,7 +150,7 @@ def test_without_measured_data_that_part_is_left_out_and_said(
 ) -> None:
     shutil.copytree(done[0], tmp_path / "out")
     result = reproduce(Experiment(SMALL), tmp_path / "out", watch=lambda _: None)
-    assert (result["cells"], result["cells_computed"]) == (11, 0)
+    assert (result["cells"], result["cells_computed"]) == (12, 0)
     assert result["measured"] == []
     for said in (text(result), summary(result)):
         assert "Measured data: none." in said
@@ -174,7 +174,7 @@ def test_what_was_complete_when_interrupted_is_written_and_kept(
         cell.unlink()
 
     def interrupt(moment: Moment) -> None:
-        if moment.done == 9:
+        if moment.done == 10:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -183,7 +183,7 @@ def test_what_was_complete_when_interrupted_is_written_and_kept(
     assert (part["status"], part["cells_missing"]) == ("partial", 2)
     assert "Not complete: 2 cells not done" in (out / "summary.md").read_text()
     whole = reproduce(Experiment(SMALL), out, watch=lambda _: None)
-    assert (whole["status"], whole["cells_kept"]) == ("ok", 9)
+    assert (whole["status"], whole["cells_kept"]) == ("ok", 10)
 
 
 @pytest.mark.parametrize("setting", [FULL, QUICK])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from tests.latency.model_cases import QUICK, simulated, subject
 
-from brokerwise.latency import fitting
 from brokerwise.latency.choosing import Predict, choose
 from brokerwise.latency.evaluation import (
     Splits,
@@ -141,15 +140,14 @@ def test_the_layers_are_those_of_the_paper() -> None:
     assert [hidden_layers(k)[0] for k in range(2, 8)] == [40, 40, 40, 40, 100, 100]
 
 
-def test_a_network_that_ends_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_ends_early_is_noticed() -> None:
     rows = np.random.default_rng(0).random((60, 2))
     logs = np.sin(9 * rows).sum(axis=1)
     with ended_early() as enough:
         fit_network(rows, np.zeros(60), (4,), seed=0)
     assert enough == []
-    monkeypatch.setattr(fitting, "ITERATIONS", 3)
     with ended_early() as short:
-        fit_network(rows, logs, (4,), seed=0)
+        fit_network(rows, logs, (4,), seed=0, iterations=3)
     assert short == [60]
 
 
