@@ -253,7 +253,7 @@ def data_is_there_again_and_no_process_stays(
     assert (data["datasets"], data["channels"]) == (2, 1)
     fleet = read_fleet(Path("out/fleet"))
     metrics = page_text(f"{fleet.data_cluster}/metrics", fleet.operator_token)
-    named = set(re.findall(r"brokerwise_data_\w+", data_page.TEXT))
+    named = set(re.findall(r"brokerwise_data_\w+|process_\w+_fds", data_page.TEXT))
     assert named == set(re.findall(r"^# TYPE (\w+)", metrics, re.M))
     session = _listener(int(fleet.data_cluster.rpartition(":")[2]))
     assert len(processes_of(session)) >= 2  # its JVM too
