@@ -39,13 +39,16 @@ _MANY_JOBS = {
 
 @pytest.hookimpl(tryfirst=True)  # xdist looks at the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of processes that share the tests, two have all that need Spark: a session
-    takes seconds to start, and a gigabyte."""
+    """Of processes that share the tests, two have all that need Spark, and one all
+    that need Chromium: what takes seconds to start is started once."""
     for item in items:
         folder = item.path.relative_to(_TESTS).parts[0]
-        if {"spark", "shared_cluster"} & set(getattr(item, "fixturenames", ())):
+        needed = set(getattr(item, "fixturenames", ()))
+        if {"spark", "shared_cluster"} & needed:
             group = "pipeline" if folder == "pipeline" else "spark"
             item.add_marker(pytest.mark.xdist_group(group))
+        elif "browser" in needed:
+            item.add_marker(pytest.mark.xdist_group("browser"))
         if folder == "runtime":
             item.add_marker(pytest.mark.live)
 

@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from tests.processes import Process
 
 SPARK_SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
@@ -50,6 +51,7 @@ session.stop()
 """
 
 
+@pytest.mark.long
 def test_spark_defaults_go_over_our_settings_and_options_over_both(
     tmp_path: Path,
 ) -> None:

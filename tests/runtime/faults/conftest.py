@@ -1,4 +1,5 @@
-"""One fleet for all tests that treat it badly."""
+"""A fleet for each module of tests that treat it badly: what they leave in it costs
+processor time for as long as it is up."""
 
 from collections.abc import Iterator
 
@@ -7,7 +8,7 @@ import pytest
 from .besieged import Besieged, besieged
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Besieged]:
     with besieged(tmp_path_factory.mktemp("besieged")) as found:
         yield found
