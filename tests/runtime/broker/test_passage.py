@@ -112,6 +112,24 @@ def test_what_never_comes_is_not_waited_for_for_ever() -> None:
     assert line.positions() == [("paper", 1, 9)]
 
 
+def test_a_broker_that_leaves_hands_on_what_waits() -> None:
+    """A publisher that starts again right after a move waits for what may still come of
+    its time before: not beyond the end of the broker."""
+    broker = Pretended("b7")
+    session, line = broker.session("ann")
+    broker.hub.handle(session, Subscribe(5, ("news",)), 0.0)
+    broker.hub.wanted()
+    broker.hub.joined(
+        JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
+    )
+    source, _ = broker.session("paper")
+    broker.hear(source, message("news", 1, epoch=2, generation=2))
+    assert line.messages() == []
+    broker.passage.settle_all()
+    broker.passage.delivery.flush()
+    assert line.positions() == [("paper", 2, 1)]
+
+
 def test_too_many_that_wait_are_not_waited_for_either() -> None:
     broker = Pretended("b7")
     session, line = broker.session("ann")

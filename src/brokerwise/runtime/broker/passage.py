@@ -269,6 +269,11 @@ class Passage:
             if topic.settles_at is not None and topic.settles_at <= now:
                 self._settle(topic)
 
+    def settle_all(self) -> None:
+        """End all transitions: this broker leaves, and has confirmed what waits."""
+        for topic in list(self._in_transition):
+            self._settle(topic)
+
     def _forward_held(self, topic: Topic, brokers: Iterable[str]) -> None:
         """What waits here for an earlier message came by the old route."""
         for broker in brokers:

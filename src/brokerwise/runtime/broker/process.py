@@ -327,6 +327,7 @@ class Broker:
         if self._fencing is not None:
             self._fencing.cancel()
         await self._coordination.leave_fleet()
+        self._passage.settle_all()
         self._connections.hang_up_on_all(CloseCode.LEAVING, "the broker leaves")
         until = self._loop.time() + FAREWELL_SECONDS
         while self._connections.sessions and self._loop.time() < until:
