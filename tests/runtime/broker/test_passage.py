@@ -15,7 +15,7 @@ from brokerwise.runtime.limits import (
     TRANSITION_SECONDS,
 )
 
-from .pretend import Pretended, message, route
+from .pretend import KeptLine, Pretended, message, route
 
 
 def test_a_message_reaches_all_sessions_of_its_topic_and_no_other() -> None:
@@ -94,7 +94,9 @@ def test_a_topic_that_joins_is_in_order_whoever_speaks_first() -> None:
     assert line.positions() == [("paper", 1, 7), ("paper", 1, 8)]
 
 
-def test_what_never_comes_is_not_waited_for_for_ever() -> None:
+def just_joined() -> tuple[Pretended, KeptLine]:
+    """A broker that has begun to carry news, of which paper had sent six messages,
+    and its one subscriber."""
     broker = Pretended("b7")
     session, line = broker.session("ann")
     broker.hub.handle(session, Subscribe(5, ("news",)), 0.0)
@@ -102,6 +104,11 @@ def test_what_never_comes_is_not_waited_for_for_ever() -> None:
     broker.hub.joined(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
+    return broker, line
+
+
+def test_what_never_comes_is_not_waited_for_for_ever() -> None:
+    broker, line = just_joined()
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 9, generation=2))
     broker.passage.settle_late()
@@ -115,13 +122,7 @@ def test_what_never_comes_is_not_waited_for_for_ever() -> None:
 def test_a_broker_that_leaves_hands_on_what_waits() -> None:
     """A publisher that starts again right after a move waits for what may still come of
     its time before: not beyond the end of the broker."""
-    broker = Pretended("b7")
-    session, line = broker.session("ann")
-    broker.hub.handle(session, Subscribe(5, ("news",)), 0.0)
-    broker.hub.wanted()
-    broker.hub.joined(
-        JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
-    )
+    broker, line = just_joined()
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1, epoch=2, generation=2))
     assert line.messages() == []
@@ -131,13 +132,7 @@ def test_a_broker_that_leaves_hands_on_what_waits() -> None:
 
 
 def test_too_many_that_wait_are_not_waited_for_either() -> None:
-    broker = Pretended("b7")
-    session, line = broker.session("ann")
-    broker.hub.handle(session, Subscribe(5, ("news",)), 0.0)
-    broker.hub.wanted()
-    broker.hub.joined(
-        JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
-    )
+    broker, line = just_joined()
     source, _ = broker.session("paper")
     for seq in range(8, 8 + HELD_MESSAGES + 1):
         broker.hear(source, message("news", seq, generation=2))
