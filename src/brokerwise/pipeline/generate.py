@@ -15,6 +15,7 @@ from brokerwise.pipeline.session import Session
 from brokerwise.pipeline.shapes.published import Size
 from brokerwise.pipeline.shapes.recipe import Recipe, make_recipe
 from brokerwise.pipeline.sharing import shared
+from brokerwise.pipeline.tasks import keep_imports
 from brokerwise.pipeline.trace import (
     PAIRS_PER_FILE,
     commit_trace,
@@ -95,6 +96,7 @@ def write_files(
     recipes: "Broadcast[Recipe]", attempts: Place, run: str, numbers: Iterable[int]
 ) -> Iterator[Written]:
     """Write the files of these numbers, each under a name of its own."""
+    keep_imports()
     for number in numbers:
         name = attempt_name(run, number)
         pairs = write_pairs(attempts / name, _blocks(recipes.value, number))

@@ -80,7 +80,7 @@ def _count(
     if not files:
         return tally(rates, [])
     from brokerwise.pipeline.sharing import shared
-    from brokerwise.pipeline.tasks import shares
+    from brokerwise.pipeline.tasks import keep_imports, shares
 
     context = spark.sparkContext
     # A tally has a number for each topic: the tree spares the driver if there are many.
@@ -88,6 +88,7 @@ def _count(
     with shared(context, rates) as broadcast:
 
         def count_files(names: Iterable[str]) -> Iterator[Tally | InputError]:
+            keep_imports()
             yield _tally_files(root, names, broadcast)
 
         counted = context.parallelize(files, number).mapPartitions(count_files)

@@ -18,6 +18,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.pipeline.ingest.rejects import Tally, merged
 from brokerwise.pipeline.ingest.rows import Rows, read_rows
 from brokerwise.pipeline.ingest.splits import Split
+from brokerwise.pipeline.tasks import keep_imports
 
 MOST_OF_REJECTS = 16
 
@@ -70,9 +71,14 @@ class Exchange:
 
     def _run(self, use: ReadBucket, buckets: Iterable[int]) -> list[Any]:
         read = self.rdd.mapPartitionsWithIndex(
-            lambda bucket, items: use(bucket, (value for _, value in items))
+            lambda bucket, items: _use(use, bucket, items)
         )
         return list(self.rdd.context.runJob(read, lambda items: items, list(buckets)))
+
+
+def _use(use: ReadBucket, bucket: int, items: Iterable[Emitted]) -> Iterable[Any]:
+    keep_imports()
+    return use(bucket, (value for _, value in items))
 
 
 def exchange_rows(
@@ -88,6 +94,7 @@ def exchange_rows(
     """
 
     def task(splits: Iterable[Sequence[Split]]) -> Iterator[Emitted]:
+        keep_imports()
         tally = Tally()
         for group in splits:
             for split in group:
