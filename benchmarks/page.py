@@ -26,17 +26,17 @@ from typing import Any
 import msgspec
 from benchmarks.measuring import print_line
 
-from brokerwise.runtime.control import BrokerConfiguration
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.fleet.children import Program, running_child
-from brokerwise.runtime.launch import Launch
-from brokerwise.runtime.limits import HEARTBEAT_SECONDS
 from brokerwise.runtime.measuring.processor_time import busy
-from brokerwise.runtime.seed import Seed, SeedBroker
-from brokerwise.runtime.tokens import Keys, Role
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.wire.requests import ask
-from brokerwise.runtime.wire.server import Connection, serve
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.server import Connection, serve
+from brokerwise.runtime.process.launch import Launch
+from brokerwise.runtime.protocol.control import BrokerConfiguration
+from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 AIM = "a watcher adds under 0.05 of a core at 100 brokers and 10,000 topics"
 KEYS = Keys.of_secret(b"a secret of the benchmark")

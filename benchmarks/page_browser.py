@@ -22,7 +22,7 @@ from benchmarks.measuring import print_line
 from benchmarks.page import KEYS, paper_fleet, running
 from playwright.async_api import CDPSession, Page, async_playwright
 
-from brokerwise.runtime.tokens import Role
+from brokerwise.runtime.protocol.tokens import Role
 
 AIM = "no click waits for more than 100 ms at 100 brokers and 10,000 topics"
 ROUNDS = 5

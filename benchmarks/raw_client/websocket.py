@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from benchmarks.raw_client.speech import TOPIC, Exchange, index_in, payload
 
-from brokerwise.runtime.frames import Message, encode
-from brokerwise.runtime.limits import ACK_EVERY
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.protocol.frames import Message, encode
+from brokerwise.runtime.protocol.limits import ACK_EVERY
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 _FIRST_SEQ = 1_000_001  # so that all have as many digits
 _PUBLISHER = "publisher"

@@ -24,7 +24,7 @@ from brokerwise.experiments.emergency.scenario import (
     read_scenario,
     write_scenario,
 )
-from brokerwise.runtime.data_client import DataClient
+from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet import settings as fleet_settings
 from brokerwise.runtime.fleet.supervisor import running_fleet
 from brokerwise.runtime.seeding.plain import PLACEMENTS, seed_of_count

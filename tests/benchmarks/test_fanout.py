@@ -18,7 +18,8 @@ from websockets.frames import Opcode
 from websockets.server import ServerProtocol
 
 from benchmarks import fanout
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.server import frame_text
+from brokerwise.runtime.protocol.frames import (
     Ack,
     Beat,
     Message,
@@ -26,8 +27,7 @@ from brokerwise.runtime.frames import (
     decode_from_client,
     encode,
 )
-from brokerwise.runtime.tokens import Keys
-from brokerwise.runtime.wire.server import frame_text
+from brokerwise.runtime.protocol.tokens import Keys
 
 INDEXES = st.integers(0, 8_000_000)
 

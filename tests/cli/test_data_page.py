@@ -6,10 +6,10 @@ import pytest
 from tests.cli import data_page
 
 from brokerwise.cli.main import run
-from brokerwise.runtime import limits
 from brokerwise.runtime.data_cluster.definitions import ColumnType, DatasetKind
 from brokerwise.runtime.data_cluster.sql.functions import FUNCTIONS
 from brokerwise.runtime.data_cluster.sql.joins import MAX_LIMIT
+from brokerwise.runtime.protocol import limits
 
 GROUPS = ("dataset", "channel")
 EVERY = [*map(" ".join, data_page.commands()), *data_page.usages()]

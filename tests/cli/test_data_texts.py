@@ -17,7 +17,16 @@ from brokerwise.cli.typed_columns import parse_columns
 from brokerwise.cli.up_request import UpRequest
 from brokerwise.cli.up_text import FleetUp
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_answers import (
+from brokerwise.runtime.client.data_cluster import FeedResult
+from brokerwise.runtime.data_cluster.definitions import (
+    Column,
+    ColumnType,
+    Dataset,
+    DatasetKind,
+)
+from brokerwise.runtime.fleet.files import DEFAULT_STATE, FleetFile
+from brokerwise.runtime.fleet.operator import FleetStatus
+from brokerwise.runtime.protocol.data import (
     ChannelStatus,
     DatasetStatus,
     DataStatus,
@@ -27,15 +36,6 @@ from brokerwise.runtime.data_answers import (
     SegmentSetAside,
     Typed,
 )
-from brokerwise.runtime.data_cluster.definitions import (
-    Column,
-    ColumnType,
-    Dataset,
-    DatasetKind,
-)
-from brokerwise.runtime.data_feed import FeedResult
-from brokerwise.runtime.fleet.files import DEFAULT_STATE, FleetFile
-from brokerwise.runtime.fleet.operator import FleetStatus
 
 AT = time.mktime((2026, 1, 2, 3, 4, 5, 0, 0, -1))
 FLEET = FleetFile(

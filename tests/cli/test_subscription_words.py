@@ -12,13 +12,13 @@ from brokerwise.cli.subscription_words import (
     wanted_of,
 )
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.data_answers import ChannelStatus, Typed
-from brokerwise.runtime.data_client import (
+from brokerwise.runtime.client.data_cluster import (
     DataClient,
     NoDataClusterError,
     WrongDataError,
 )
 from brokerwise.runtime.fleet.files import FleetFile
+from brokerwise.runtime.protocol.data import ChannelStatus, Typed
 
 PLAIN = FleetFile("http://127.0.0.1:1", 7, 1, "ab", "op", "br")
 WITH_DATA = replace(PLAIN, data_cluster="http://127.0.0.1:2")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from brokerwise.runtime.fleet.supervisor import running_fleet
-from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.protocol.seed import Seed
 
 START_SECONDS = 60.0
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.runtime.wire.ends import Recorder, serving
+from tests.runtime.net.ends import Recorder, serving
 
-from brokerwise.runtime.data_client import DataClient
-from brokerwise.runtime.wire.server import HttpAnswer, HttpRequest
+from brokerwise.runtime.client.data_cluster import DataClient
+from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
 
 
 class PretendDataCluster(Recorder):

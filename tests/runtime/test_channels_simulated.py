@@ -19,7 +19,6 @@ from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item
-from brokerwise.runtime.channel_names import SOURCE, channel_topic
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.data_cluster.brokers import check_epoch, create_broker
@@ -30,7 +29,8 @@ from brokerwise.runtime.data_cluster.subscriptions import (
     subscribe,
     unsubscribe,
 )
-from brokerwise.runtime.data_control import (
+from brokerwise.runtime.process.state_file import transaction
+from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreation,
     Pull,
@@ -43,7 +43,7 @@ from brokerwise.runtime.data_control import (
     UnsubscribeRequest,
     Wanted,
 )
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.frames import (
     Ack,
     Forward,
     FromBroker,
@@ -56,7 +56,7 @@ from brokerwise.runtime.frames import (
     decode_from_client,
     encode,
 )
-from brokerwise.runtime.service.state_file import transaction
+from brokerwise.runtime.protocol.names import SOURCE, channel_topic
 
 T = TypeVar("T")
 BROKERS = ("b0", "b1", "b2")

@@ -19,7 +19,7 @@ from brokerwise.runtime.broker.topic import Item
 from brokerwise.runtime.client.events import GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.client.routes import Routes
-from brokerwise.runtime.control import (
+from brokerwise.runtime.protocol.control import (
     Address,
     CursorRow,
     JoinAnswer,
@@ -27,7 +27,7 @@ from brokerwise.runtime.control import (
     MoveOrder,
     Route,
 )
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.frames import (
     Accept,
     Connect,
     Forward,
@@ -46,7 +46,7 @@ from brokerwise.runtime.frames import (
     decode_from_client,
     encode,
 )
-from brokerwise.runtime.limits import TRANSITION_SECONDS
+from brokerwise.runtime.protocol.limits import TRANSITION_SECONDS
 
 
 def framed(text: bytes) -> bytes:

@@ -17,15 +17,15 @@ from tests.runtime.protocol_page import (
     section,
 )
 
-from brokerwise.runtime import limits
-from brokerwise.runtime.control import (
+from brokerwise.runtime.protocol import limits
+from brokerwise.runtime.protocol.control import (
     Axis,
     BalancePage,
     BrokerAnswer,
     Route,
     convert,
 )
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.frames import (
     CloseCode,
     FromBroker,
     FromClient,

@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from hypothesis import strategies as st
 
-from brokerwise.runtime.limits import MAX_NAME_BYTES, MAX_SEQ
+from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, MAX_SEQ
 
 # JSON has neither infinity nor NaN, nor half a character.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -13,8 +13,8 @@ from tests.colocation import save_model, save_topics, some_topics
 import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.service.listening import listen, server, url_of
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.net.listening import listen, server, url_of
+from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import write_workload
 from brokerwise.viewing.serving import make_app

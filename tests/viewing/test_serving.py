@@ -10,7 +10,7 @@ import pytest
 from tests.viewing.plans import KEYS, TOKEN, served
 
 from brokerwise.page.assets import ASSETS, HEADERS
-from brokerwise.runtime.tokens import Role
+from brokerwise.runtime.protocol.tokens import Role
 from brokerwise.viewing.view import View
 
 VIEW = View(

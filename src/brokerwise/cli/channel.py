@@ -61,8 +61,8 @@ def create(
     from brokerwise.cli.data_asking import data_client
     from brokerwise.cli.typed_columns import parse_columns
     from brokerwise.model.units import parse_seconds
-    from brokerwise.runtime.data_answers import ChannelStatus
     from brokerwise.runtime.data_cluster.definitions import Channel
+    from brokerwise.runtime.protocol.data import ChannelStatus
 
     parameters = parse_columns("--parameter", parameter or ())
     seconds = parse_seconds(period, "--period")
@@ -132,7 +132,7 @@ def drop(name: Name, state: State = DEFAULT_STATE, json: Json = False) -> None:
     """
     from brokerwise.cli.channel_text import dropped_text
     from brokerwise.cli.data_asking import data_client, find_channel
-    from brokerwise.runtime.data_answers import ChannelStatus
+    from brokerwise.runtime.protocol.data import ChannelStatus
 
     client = data_client(state)
 

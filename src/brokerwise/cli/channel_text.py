@@ -10,7 +10,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many, size, table
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_answers import ChannelStatus, Run, Typed
+    from brokerwise.runtime.protocol.data import ChannelStatus, Run, Typed
 
 _HEADS = (
     "channel",

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 from brokerwise.model.errors import BrokerwiseError
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_answers import (
+    from brokerwise.runtime.client.data_cluster import DataClient, DataRefusedError
+    from brokerwise.runtime.fleet.files import FleetFile
+    from brokerwise.runtime.protocol.data import (
         ChannelStatus,
         DatasetStatus,
         DataStatus,
     )
-    from brokerwise.runtime.data_client import DataClient, DataRefusedError
-    from brokerwise.runtime.fleet.files import FleetFile
 
 _NOT_FOUND = 404
 
 
 def data_client(state: Path) -> "DataClient":
     """Raises InputError if no fleet runs there, or one without a data cluster."""
-    from brokerwise.runtime.data_client import DataClient
+    from brokerwise.runtime.client.data_cluster import DataClient
     from brokerwise.runtime.fleet.files import read_fleet
 
     return DataClient.of(read_fleet(state))
@@ -27,7 +27,7 @@ def data_client(state: Path) -> "DataClient":
 
 async def data_status(fleet: "FleetFile") -> "DataStatus | str":
     """How a fleet's data cluster is, or why that cannot be had now."""
-    from brokerwise.runtime.data_client import DataClient
+    from brokerwise.runtime.client.data_cluster import DataClient
 
     try:
         return await DataClient.of(fleet).status()
@@ -37,7 +37,7 @@ async def data_status(fleet: "FleetFile") -> "DataStatus | str":
 
 async def find_dataset(client: "DataClient", name: str) -> "DatasetStatus":
     """Raises InputError, which says which there are, if it is not one of them."""
-    from brokerwise.runtime.data_client import DataRefusedError
+    from brokerwise.runtime.client.data_cluster import DataRefusedError
     from brokerwise.runtime.data_cluster.definitions import check_name
 
     check_name("dataset", name)
@@ -50,7 +50,7 @@ async def find_dataset(client: "DataClient", name: str) -> "DatasetStatus":
 
 async def find_channel(client: "DataClient", name: str) -> "ChannelStatus":
     """Raises InputError, which says which there are, if it is not one of them."""
-    from brokerwise.runtime.data_client import DataRefusedError
+    from brokerwise.runtime.client.data_cluster import DataRefusedError
     from brokerwise.runtime.data_cluster.definitions import check_name
 
     check_name("channel", name)

@@ -125,7 +125,7 @@ def drop(name: Name, state: State = DEFAULT_STATE, json: Json = False) -> None:
     """
     from brokerwise.cli.data_asking import data_client, find_dataset
     from brokerwise.cli.dataset_text import dropped_text
-    from brokerwise.runtime.data_answers import DatasetStatus
+    from brokerwise.runtime.protocol.data import DatasetStatus
 
     client = data_client(state)
 

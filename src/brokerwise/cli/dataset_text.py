@@ -10,8 +10,8 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many, size, table
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_answers import DatasetStatus, KeptAside
     from brokerwise.runtime.data_cluster.definitions import Dataset
+    from brokerwise.runtime.protocol.data import DatasetStatus, KeptAside
 
 _HEADS = ("dataset", "kind", "columns", "records", "fed", "kept aside")
 _SHOWN = 100  # characters of a record

@@ -13,8 +13,7 @@ from brokerwise.cli.signals import run_until_told
 
 if TYPE_CHECKING:
     from brokerwise.cli.feed_source import FeedSource
-    from brokerwise.runtime.data_client import DataClient
-    from brokerwise.runtime.data_feed import FeedResult
+    from brokerwise.runtime.client.data_cluster import DataClient, FeedResult
 
 
 def feed(
@@ -69,8 +68,8 @@ async def _feed(
     """Cancelling it leaves out what was not fed yet."""
     from brokerwise.cli.data_asking import find_dataset
     from brokerwise.cli.feed_progress import FeedProgress
-    from brokerwise.runtime.data_feed import Feed
-    from brokerwise.runtime.wire.errors import UnreachableError
+    from brokerwise.runtime.client.data_cluster import Feed
+    from brokerwise.runtime.net.errors import UnreachableError
 
     with FeedProgress(source) as shown:
         try:

@@ -12,7 +12,7 @@ from brokerwise.cli.table import many
 if TYPE_CHECKING:
     from brokerwise.cli.feed_source import FeedSource
     from brokerwise.model.errors import BrokerwiseError
-    from brokerwise.runtime.data_feed import FeedResult
+    from brokerwise.runtime.client.data_cluster import FeedResult
 
 _LINE_SECONDS = 5.0  # between lines where there is no terminal
 

@@ -8,7 +8,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_feed import FeedResult
+    from brokerwise.runtime.client.data_cluster import FeedResult
 
 
 def feed_text(dataset: str, result: "FeedResult", seconds: float, state: Path) -> str:

@@ -34,7 +34,7 @@ def progress(line: str) -> None:
 
 def check_host(host: str) -> None:
     """Raises InputError for what is no address of this machine."""
-    from brokerwise.runtime.service.listening import listen
+    from brokerwise.runtime.net.listening import listen
 
     try:
         listen(host, 0).close()

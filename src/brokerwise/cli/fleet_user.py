@@ -56,7 +56,7 @@ def fleet_of(state: Path) -> "FleetFile":
 
 def check_topics(names: Sequence[str], literal: bool) -> None:
     """Raises PatternError for what looks like a pattern, unless that is meant."""
-    from brokerwise.runtime.patterns import PatternError, refuse_patterns
+    from brokerwise.runtime.protocol.names import PatternError, refuse_patterns
 
     try:
         refuse_patterns(() if literal else names)
@@ -79,8 +79,8 @@ async def client_of(
     """
     from brokerwise.runtime.client.client import Client
     from brokerwise.runtime.client.coordinator import Coordinator
-    from brokerwise.runtime.tls import client_tls
-    from brokerwise.runtime.waiting import together
+    from brokerwise.runtime.net.tls import client_tls
+    from brokerwise.runtime.net.waiting import together
 
     fleet = fleet_of(state)
     tls = client_tls(fleet.coordinator, fleet.authority)

@@ -7,9 +7,9 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many, table
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_answers import DataStatus
     from brokerwise.runtime.fleet.files import FleetFile
     from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
+    from brokerwise.runtime.protocol.data import DataStatus
 
 _FAST = 20  # times its capacity: more than a broker would be asked for
 _HEADS = ("broker", "state", "sessions", "topics", "messages/s", "load")

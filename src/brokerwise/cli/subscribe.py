@@ -185,7 +185,7 @@ def _show(event: "Event", json: bool) -> bool:
 
 def _origin(topic: str, source: str) -> tuple[str, ...]:
     """Topic and source; a channel is shown as it was asked for."""
-    from brokerwise.runtime.channel_names import is_channel, parse_channel_topic
+    from brokerwise.runtime.protocol.names import is_channel, parse_channel_topic
 
     if not is_channel(topic):
         return topic, source

@@ -9,8 +9,8 @@ from brokerwise.cli.fleet_user import check_topics
 from brokerwise.model.errors import BrokerwiseError, InputError
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_answers import ChannelStatus
     from brokerwise.runtime.fleet.files import FleetFile
+    from brokerwise.runtime.protocol.data import ChannelStatus
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def parse_words(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     Words with `=` behind a first one without are parameters. If the first has one, or
     is a channel's topic in full, all are names: a topic's name may have anything.
     """
-    from brokerwise.runtime.channel_names import is_channel
+    from brokerwise.runtime.protocol.names import is_channel
 
     first, *rest = words
     if "=" in first or is_channel(first) or not any("=" in word for word in rest):
@@ -78,7 +78,7 @@ async def _with_parameters(
     fleet: "FleetFile", name: str, parameters: Mapping[str, str]
 ) -> WantedChannel:
     from brokerwise.cli.data_asking import find_channel
-    from brokerwise.runtime.data_client import DataClient
+    from brokerwise.runtime.client.data_cluster import DataClient
 
     _check(await find_channel(DataClient.of(fleet), name), parameters)
     return WantedChannel(name, parameters)
@@ -89,7 +89,7 @@ async def _known(
 ) -> "dict[str, ChannelStatus]":
     """The channels that there are. Topics do not need the data cluster, so if it does
     not answer they are served all the same."""
-    from brokerwise.runtime.data_client import DataClient
+    from brokerwise.runtime.client.data_cluster import DataClient
 
     if not fleet.data_cluster or not names:
         return {}
@@ -106,7 +106,7 @@ async def _known(
 
 def _in_full(name: str) -> WantedChannel | None:
     """A channel and its parameters, if that is what a topic says."""
-    from brokerwise.runtime.channel_names import is_channel, parse_channel_topic
+    from brokerwise.runtime.protocol.names import is_channel, parse_channel_topic
 
     return WantedChannel(*parse_channel_topic(name)) if is_channel(name) else None
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from brokerwise.cli.up_text import FleetUp
-    from brokerwise.runtime.seed import Seed
+    from brokerwise.runtime.protocol.seed import Seed
 
     Announce = Callable[[FleetUp], None]
 
@@ -139,7 +139,7 @@ def up(
 def _run(request: UpRequest, began: float, ready: "Announce") -> None:
     import asyncio
 
-    from brokerwise.runtime.open_files import allow_many_files
+    from brokerwise.runtime.process.open_files import allow_many_files
 
     allow_many_files()  # three of each process that it keeps
     seed = request.seed()

@@ -13,7 +13,7 @@ from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
-    from brokerwise.runtime.seed import Seed
+    from brokerwise.runtime.protocol.seed import Seed
 
 DEFAULT_BROKERS = 3
 MOST_BROKERS = 1000  # processes, on one machine

@@ -11,8 +11,8 @@ from brokerwise.cli.data_asking import data_status
 from brokerwise.cli.fleet_options import with_state
 from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many
-from brokerwise.runtime.data_answers import DataStatus
 from brokerwise.runtime.fleet.files import FleetFile, fleet_path
+from brokerwise.runtime.protocol.data import DataStatus
 
 _SHOWN = 10
 _DATA_TRIES = (

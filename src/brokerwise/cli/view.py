@@ -98,8 +98,8 @@ def _serve(view: "View", port: int, ready: "Ready") -> None:
 
     from brokerwise.cli.signals import told_to_end
     from brokerwise.model.errors import InputError
-    from brokerwise.runtime.service.listening import listen, server, url_of
-    from brokerwise.runtime.tokens import Keys, Role
+    from brokerwise.runtime.net.listening import listen, server, url_of
+    from brokerwise.runtime.protocol.tokens import Keys, Role
     from brokerwise.viewing.serving import make_app
 
     keys = Keys.of_secret(secrets.token_bytes(32))

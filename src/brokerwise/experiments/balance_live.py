@@ -17,7 +17,7 @@ from brokerwise.experiments.emergency.playing import Played, play, prepare
 from brokerwise.experiments.emergency.results import measure
 from brokerwise.experiments.emergency.scenario import Scenario
 from brokerwise.experiments.emergency.scenario import Settings as ScenarioSettings
-from brokerwise.runtime.data_client import DataClient
+from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.balance_answers import Decision
 from brokerwise.runtime.fleet.balancing import BalanceOperator
 from brokerwise.runtime.fleet.operator import Operator

@@ -6,11 +6,11 @@ from starlette.routing import Route
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.page.assets import ASSETS
-from brokerwise.runtime.service.answers import json_answer
-from brokerwise.runtime.service.api import OPERATORS
-from brokerwise.runtime.service.gate import Gate
-from brokerwise.runtime.service.static import asset_answer
-from brokerwise.runtime.tokens import Keys
+from brokerwise.runtime.net.answers import json_answer
+from brokerwise.runtime.net.api import OPERATORS
+from brokerwise.runtime.net.gate import Gate
+from brokerwise.runtime.net.static import asset_answer
+from brokerwise.runtime.protocol.tokens import Keys
 from brokerwise.viewing.view import View
 
 PAGE = "plan.html"

@@ -12,7 +12,7 @@ from brokerwise.experiments.emergency.measures import Measures
 from brokerwise.experiments.emergency.playing import Played, play, prepare
 from brokerwise.experiments.emergency.results import lines, measure
 from brokerwise.experiments.emergency.scenario import Scenario, Settings
-from brokerwise.runtime.data_client import DataClient
+from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.settings import DataClusterSettings
 from brokerwise.runtime.fleet.settings import Settings as FleetSettings
 from brokerwise.runtime.fleet.supervisor import running_fleet

@@ -28,9 +28,9 @@ from brokerwise.experiments.emergency.scenario import (
     Subscribe,
 )
 from brokerwise.experiments.emergency.tracks import Track
-from brokerwise.runtime.channel_names import SOURCE, channel_topic, parse_channel_topic
-from brokerwise.runtime.frames import Message, encode
-from brokerwise.runtime.wire.framing import frame_text
+from brokerwise.runtime.net.framing import frame_text
+from brokerwise.runtime.protocol.frames import Message, encode
+from brokerwise.runtime.protocol.names import SOURCE, channel_topic, parse_channel_topic
 
 SETTINGS = replace(
     Settings(), users=60, login_seconds=20.0, subscribe_seconds=10.0, shelters=40

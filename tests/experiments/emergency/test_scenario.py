@@ -23,7 +23,7 @@ from brokerwise.experiments.emergency.scenario import (
 )
 from brokerwise.experiments.emergency.tracks import Track
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.channel_names import channel_topic
+from brokerwise.runtime.protocol.names import channel_topic
 
 WHOLE = generate(Settings())
 SMALL = replace(Settings(), users=12).lasting(60.0)

@@ -9,8 +9,8 @@ from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item
-from brokerwise.runtime.control import Address, JoinAnswer, Route
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.control import Address, JoinAnswer, Route
+from brokerwise.runtime.protocol.frames import (
     Forward,
     FromBroker,
     FromClient,

@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from brokerwise.runtime.broker.admission import SAY_SECONDS, Door
-from brokerwise.runtime.limits import RESERVED_FILES
-from brokerwise.runtime.open_files import OpenFiles
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.process.open_files import OpenFiles
+from brokerwise.runtime.protocol.limits import RESERVED_FILES
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 KEYS = Keys.of_secret(b"secret")
 

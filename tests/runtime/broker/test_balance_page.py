@@ -7,8 +7,8 @@ import pytest
 from tests.runtime.broker.pretend import Pretended, framed
 
 from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
-from brokerwise.runtime.control import BalancePage
-from brokerwise.runtime.frames import Ack, Publish, Unsubscribe, encode
+from brokerwise.runtime.protocol.control import BalancePage
+from brokerwise.runtime.protocol.frames import Ack, Publish, Unsubscribe, encode
 
 
 class Watched(Pretended):

@@ -5,8 +5,7 @@ import msgspec
 from tests.runtime.broker.pretend import KeptLine, Pretended
 
 from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.channel_names import SOURCE
-from brokerwise.runtime.data_control import (
+from brokerwise.runtime.protocol.data import (
     Ended,
     Given,
     Pull,
@@ -18,7 +17,7 @@ from brokerwise.runtime.data_control import (
     SubscribeAnswer,
     Wanted,
 )
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.frames import (
     Ack,
     Problem,
     Publish,
@@ -26,6 +25,7 @@ from brokerwise.runtime.frames import (
     Subscribed,
     Unsubscribe,
 )
+from brokerwise.runtime.protocol.names import SOURCE
 
 FIRE, FLOOD = "channel/near?type=fire", "channel/near?type=flood"
 

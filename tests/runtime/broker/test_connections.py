@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from brokerwise.runtime.broker.connections import Connections
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.frames import (
     CloseCode,
     Login,
     Published,
     Welcome,
     encode,
 )
-from brokerwise.runtime.limits import (
+from brokerwise.runtime.protocol.limits import (
     BYTES_PER_TURN,
     LOGIN_SECONDS,
     MESSAGES_PER_TURN,
     PUBLISH_RATE,
 )
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 from .pretend import KeptLine, Pretended, message
 

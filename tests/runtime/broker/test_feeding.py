@@ -8,7 +8,7 @@ import pytest
 
 from brokerwise.runtime.broker import feeding
 from brokerwise.runtime.broker.feeding import Feeds
-from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 
 
 class Cluster:

@@ -3,7 +3,7 @@
 import pytest
 
 from brokerwise.runtime.broker.overlay import Overlay
-from brokerwise.runtime.control import (
+from brokerwise.runtime.protocol.control import (
     Address,
     Axis,
     Branch,
@@ -12,7 +12,7 @@ from brokerwise.runtime.control import (
     MoveOrder,
     OverlayPart,
 )
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.frames import (
     Accept,
     Ack,
     CloseCode,

@@ -11,7 +11,7 @@ from tests.runtime.broker.pretend import Pretended, message, route
 from brokerwise.runtime.broker.into import Into
 from brokerwise.runtime.broker.steps import Steps
 from brokerwise.runtime.broker.topic import Item
-from brokerwise.runtime.control import Route
+from brokerwise.runtime.protocol.control import Route
 
 
 class Fed:

@@ -8,16 +8,16 @@ import pytest
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
-from brokerwise.runtime.control import (
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.protocol.control import (
     BalancePage,
     MoveAnswer,
     MoveOrder,
     RouteChange,
     RouteChangeAnswer,
 )
-from brokerwise.runtime.data_control import Notification
-from brokerwise.runtime.tokens import Keys, Role
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.protocol.data import Notification
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 KEYS = Keys.of_secret(b"secret")
 GOOD = b'{"topic": "news", "epoch": 1, "seq": 1, "data": "hello"}'

@@ -1,14 +1,14 @@
 """The way of a message through a broker."""
 
-from brokerwise.runtime.control import JoinAnswer
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.control import JoinAnswer
+from brokerwise.runtime.protocol.frames import (
     Forward,
     Problem,
     StaleRoute,
     Subscribe,
     Subscribed,
 )
-from brokerwise.runtime.limits import (
+from brokerwise.runtime.protocol.limits import (
     HELD_MESSAGES,
     PRESSED_SECONDS,
     SESSION_QUEUE_BYTES,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import msgspec
 
 from brokerwise.runtime.broker.peers import QUEUED_BYTES, Peers
-from brokerwise.runtime.control import Address
-from brokerwise.runtime.frames import Forward, Login, decode_from_client
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.wire.server import Connection, serve
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Connection, serve
+from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.frames import Forward, Login, decode_from_client
 
 MIB = 1 << 20
 

@@ -1,9 +1,13 @@
 """What waits in a broker is bounded, in messages and in bytes."""
 
 from brokerwise.runtime.broker.room import Room
-from brokerwise.runtime.control import JoinAnswer
-from brokerwise.runtime.frames import Subscribe
-from brokerwise.runtime.limits import HELD_BYTES, HELD_BYTES_IN_ALL, TRANSITION_SECONDS
+from brokerwise.runtime.protocol.control import JoinAnswer
+from brokerwise.runtime.protocol.frames import Subscribe
+from brokerwise.runtime.protocol.limits import (
+    HELD_BYTES,
+    HELD_BYTES_IN_ALL,
+    TRANSITION_SECONDS,
+)
 
 from .pretend import Pretended, message, route
 

@@ -1,7 +1,7 @@
 """Subscriptions that wait for the coordinator, and clients who change their mind."""
 
-from brokerwise.runtime.control import JoinAnswer
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.control import JoinAnswer
+from brokerwise.runtime.protocol.frames import (
     Logout,
     Problem,
     Subscribe,

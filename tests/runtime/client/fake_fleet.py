@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from brokerwise.runtime.channel_names import SOURCE, is_channel
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import Event, Notice
-from brokerwise.runtime.control import Axis, BrokerAnswer, Route, SessionPlace
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Connection, Server, serve
+from brokerwise.runtime.protocol.control import Axis, BrokerAnswer, Route, SessionPlace
+from brokerwise.runtime.protocol.frames import (
     Beat,
     CloseCode,
     Frame,
@@ -31,8 +32,7 @@ from brokerwise.runtime.frames import (
     decode_from_client,
     encode,
 )
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.wire.server import Connection, Server, serve
+from brokerwise.runtime.protocol.names import SOURCE, is_channel
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Frame)
@@ -128,7 +128,7 @@ class FakeBroker:
         for connection in self.users if not self.frozen else ():
             connection.send(encode(Beat()))
 
-    # What it hears (runtime.wire.server.Handler)
+    # What it hears (runtime.net.server.Handler)
 
     def opened(self, connection: Connection) -> None:
         return

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.runtime.client.asking import subscriptions
-from brokerwise.runtime.frames import Subscribe, encode
-from brokerwise.runtime.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
+from brokerwise.runtime.protocol.frames import Subscribe, encode
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
 
 names = st.text("abä€", min_size=1, max_size=5)
 

@@ -13,9 +13,9 @@ from tests.runtime.client.fake_fleet import (
 )
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.channel_names import SOURCE
 from brokerwise.runtime.client.events import Received
-from brokerwise.runtime.frames import Ack, Publish, Subscribe, Unsubscribe
+from brokerwise.runtime.protocol.frames import Ack, Publish, Subscribe, Unsubscribe
+from brokerwise.runtime.protocol.names import SOURCE
 
 FIRE = "channel/near?type=fire"
 

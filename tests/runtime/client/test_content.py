@@ -9,8 +9,12 @@ from brokerwise.model.subchannels import Axis as PlannedAxis
 from brokerwise.runtime.broker.overlay import Overlay
 from brokerwise.runtime.client.content import unwrap, wanted, within, wrap
 from brokerwise.runtime.client.events import Event, GapTold, Received
-from brokerwise.runtime.control import Axis, OverlayPart
-from brokerwise.runtime.space import WrongRangeError, is_subchannel, topic_of
+from brokerwise.runtime.protocol.control import Axis, OverlayPart
+from brokerwise.runtime.protocol.subchannels import (
+    WrongRangeError,
+    is_subchannel,
+    topic_of,
+)
 
 edges = st.lists(st.integers(-50, 50), min_size=2, max_size=6, unique=True).map(sorted)
 

@@ -16,15 +16,15 @@ from brokerwise.runtime.client.errors import (
     UnknownTopicError,
 )
 from brokerwise.runtime.client.events import Refused
-from brokerwise.runtime.control import Address, Axis, Route
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.control import Address, Axis, Route
+from brokerwise.runtime.protocol.frames import (
     CloseCode,
     Login,
     Problem,
     Publish,
     StaleRoute,
 )
-from brokerwise.runtime.space import WrongRangeError
+from brokerwise.runtime.protocol.subchannels import WrongRangeError
 
 
 def route(fleet: FakeFleet, generation: int, *brokers: int) -> Route:

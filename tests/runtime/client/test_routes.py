@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.runtime.client.routes import UNKNOWN_GENERATION, Routes
-from brokerwise.runtime.control import Address, Route
+from brokerwise.runtime.protocol.control import Address, Route
 
 BROKERS = ("b0", "b1", "b2", "b3")
 names = st.frozensets(st.sampled_from(BROKERS))

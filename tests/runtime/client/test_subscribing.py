@@ -34,8 +34,9 @@ from brokerwise.runtime.client.events import (
     Retrying,
 )
 from brokerwise.runtime.client.inbox import MOST_EVENTS
-from brokerwise.runtime.control import Address, Axis, Route
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.protocol.control import Address, Axis, Route
+from brokerwise.runtime.protocol.frames import (
     Accept,
     Ack,
     CloseCode,
@@ -48,10 +49,9 @@ from brokerwise.runtime.frames import (
     Subscribe,
     Unsubscribe,
 )
-from brokerwise.runtime.frames import Moved as MovedFrame
-from brokerwise.runtime.patterns import PatternError
-from brokerwise.runtime.space import WrongRangeError
-from brokerwise.runtime.wire.errors import RefusedError
+from brokerwise.runtime.protocol.frames import Moved as MovedFrame
+from brokerwise.runtime.protocol.names import PatternError
+from brokerwise.runtime.protocol.subchannels import WrongRangeError
 
 
 def seqs(events: list[object]) -> list[int]:

@@ -7,8 +7,8 @@ import pytest
 from tests.runtime.coordinator.seeds import States
 
 from brokerwise.runtime.coordinator.store import new_state
-from brokerwise.runtime.seed import Seed
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.seed import Seed
 
 
 @pytest.fixture

@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from brokerwise.runtime.control import (
+from brokerwise.runtime.coordinator.api import make_app
+from brokerwise.runtime.coordinator.coordinator import Coordinator
+from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
+from brokerwise.runtime.coordinator.watch_data import DataSource
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.listening import listen, server, url_of
+from brokerwise.runtime.net.requests import ask, request
+from brokerwise.runtime.net.server import Connection, serve
+from brokerwise.runtime.protocol.control import (
     BalancePage,
     BrokerConfiguration,
     CursorRow,
@@ -20,16 +28,8 @@ from brokerwise.runtime.control import (
     RouteChange,
     RouteChangeAnswer,
 )
-from brokerwise.runtime.coordinator.api import make_app
-from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
-from brokerwise.runtime.coordinator.watch_data import DataSource
-from brokerwise.runtime.seed import Seed, SeedBroker
-from brokerwise.runtime.service.listening import listen, server, url_of
-from brokerwise.runtime.tokens import Keys, Role
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.wire.requests import ask, request
-from brokerwise.runtime.wire.server import Connection, serve
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 T = TypeVar("T")
 KEYS = Keys.of_secret(b"a secret of the tests")

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from brokerwise.runtime.control import Axis, Branch, OverlayPart
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import Axis, Branch, OverlayPart
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 States = Callable[[Seed], Sql]
 PLANNED = Seed(

@@ -14,8 +14,8 @@ from tests.runtime.coordinator.fakes import (
 )
 from tests.runtime.coordinator.seeds import OVERLAY, PART, PLANNED
 
-from brokerwise.runtime.seed import Seed, SeedBroker
-from brokerwise.runtime.wire.requests import request
+from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 
 
 def test_a_broker_that_registers_learns_all_that_it_needs(tmp_path: Path) -> None:

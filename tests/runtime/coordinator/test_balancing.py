@@ -17,8 +17,8 @@ from tests.runtime.coordinator.fakes import (
 from tests.runtime.coordinator.seeds import OVERLAY, PLANNED
 from tests.runtime.coordinator.watching import place, where
 
-from brokerwise.runtime.control import MoveAnswer
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.protocol.control import MoveAnswer
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 
 def test_a_dry_run_shows_loads_before_and_after_and_moves_nobody(

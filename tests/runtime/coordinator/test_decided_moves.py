@@ -7,8 +7,8 @@ import pytest
 from brokerwise.runtime.coordinator import moves
 from brokerwise.runtime.coordinator.seats import seats_of, sit
 from brokerwise.runtime.coordinator.store import new_state
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 SEED = Seed(
     tuple(SeedBroker(f"b{number}", 100) for number in range(4)),

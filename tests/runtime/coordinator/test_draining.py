@@ -14,8 +14,8 @@ from tests.runtime.coordinator.fakes import (
 from tests.runtime.coordinator.seeds import SHARED
 from tests.runtime.coordinator.watching import in_state, move_ended, place, where
 
-from brokerwise.runtime.control import MoveAnswer
-from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.protocol.control import MoveAnswer
+from brokerwise.runtime.protocol.seed import Seed
 
 
 def test_a_restart_in_the_middle_of_a_drain_finishes_it(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from tests.runtime.coordinator.test_reasons import up
 
 from brokerwise.runtime.coordinator import carriers, finding, seats
 from brokerwise.runtime.coordinator.finding import MOST_FOUND, MOST_TOPICS, find
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 
 def carrying(states: States, *topics: str) -> Sql:

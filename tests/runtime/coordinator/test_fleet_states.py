@@ -10,7 +10,6 @@ from hypothesis.stateful import (
 )
 from tests.tiers import examples
 
-from brokerwise.runtime.control import BrokerRegistration
 from brokerwise.runtime.coordinator import carriers, drains, members, moves, seats
 from brokerwise.runtime.coordinator.brokers import (
     all_brokers,
@@ -22,9 +21,10 @@ from brokerwise.runtime.coordinator.finding import find
 from brokerwise.runtime.coordinator.membership import GONE, BrokerState, Then
 from brokerwise.runtime.coordinator.moving import UNFINISHED, MoveState
 from brokerwise.runtime.coordinator.store import new_state
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.service.refusals import RefusalError
-from brokerwise.runtime.service.state_file import Sql, transaction
+from brokerwise.runtime.net.refusals import RefusalError
+from brokerwise.runtime.process.state_file import Sql, transaction
+from brokerwise.runtime.protocol.control import BrokerRegistration
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 BROKERS = ["b0", "b1", "b2"]
 USERS = ["ann", "ben", "cid"]

@@ -14,11 +14,11 @@ from schemathesis.checks import CHECKS, not_a_server_error
 from tests.runtime.coordinator.fakes import BROKER, KEYS, OPERATOR, plain_seed
 from tests.tiers import examples
 
-from brokerwise.runtime.control import BrokerRegistration
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import Store, seed_store
-from brokerwise.runtime.wire.errors import UnreachableError
+from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.protocol.control import BrokerRegistration
 
 ENDLESS = "/watch"  # and nothing can be wrong with a request for it
 FOR_BROKERS = ("/registerbroker", "/heartbeat", "/leaving", "/join")

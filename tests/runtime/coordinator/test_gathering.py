@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from brokerwise.runtime.control import BalancePage
 from brokerwise.runtime.coordinator.brokers import Broker
 from brokerwise.runtime.coordinator.gathering import Known, Picture, draw
 from brokerwise.runtime.coordinator.membership import BrokerState
-from brokerwise.runtime.service.refusals import UnavailableError
+from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.protocol.control import BalancePage
 
 
 def up(name: str, epoch: int = 1) -> Broker:

@@ -14,7 +14,7 @@ from tests.runtime.coordinator.fakes import (
 )
 from tests.runtime.coordinator.watching import in_state, move_ended, place, where
 
-from brokerwise.runtime.control import MoveAnswer
+from brokerwise.runtime.protocol.control import MoveAnswer
 
 
 def test_a_move_goes_through_its_steps(tmp_path: Path) -> None:

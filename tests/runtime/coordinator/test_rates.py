@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from brokerwise.runtime.control import BalancePage
 from brokerwise.runtime.coordinator.rates import Rates
+from brokerwise.runtime.protocol.control import BalancePage
 
 Row = tuple[str, float, float]
 

@@ -8,7 +8,6 @@ import pytest
 from tests.runtime.coordinator.fakes import plain_seed
 from tests.runtime.coordinator.seeds import COLOCATED, OVERLAY, PLANNED, States
 
-from brokerwise.runtime.control import BrokerRegistration
 from brokerwise.runtime.coordinator import (
     carriers,
     decisions,
@@ -24,7 +23,8 @@ from brokerwise.runtime.coordinator.proposal import (
     PlannedMove,
     Proposal,
 )
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import BrokerRegistration
 
 AT = calendar.timegm((2026, 1, 2, 12, 4, 31, 0, 0, 0))
 PROPOSAL = Proposal(

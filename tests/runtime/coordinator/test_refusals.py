@@ -17,10 +17,10 @@ from tests.runtime.coordinator.fakes import (
     token,
 )
 
-from brokerwise.runtime.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
-from brokerwise.runtime.service.gate import MAX_BROKER_BODY_BYTES, Gate
-from brokerwise.runtime.tokens import Keys, Role
-from brokerwise.runtime.wire.requests import request
+from brokerwise.runtime.net.gate import MAX_BROKER_BODY_BYTES, Gate
+from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 PATHS = {
     "/registerbroker": "broker",

@@ -4,7 +4,6 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.control import Address, Route
 from brokerwise.runtime.coordinator.routing import (
     Carried,
     batches,
@@ -14,6 +13,7 @@ from brokerwise.runtime.coordinator.routing import (
     left,
     without,
 )
+from brokerwise.runtime.protocol.control import Address, Route
 
 EMPTY = Carried("news")
 names = st.sampled_from("abcd")

@@ -13,8 +13,8 @@ from brokerwise.runtime.coordinator import carriers
 from brokerwise.runtime.coordinator.brokers import all_brokers
 from brokerwise.runtime.coordinator.seats import seats_of
 from brokerwise.runtime.coordinator.store import Store, seed_store, setting
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.service.state_file import StateError, count_up
+from brokerwise.runtime.process.state_file import StateError, count_up
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 WORKER = Path(__file__).with_name("worker.py")
 

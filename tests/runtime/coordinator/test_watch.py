@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from brokerwise.runtime.control import Heartbeat
 from brokerwise.runtime.coordinator.brokers import Broker
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.moves import Move
@@ -11,6 +10,7 @@ from brokerwise.runtime.coordinator.watch import Watch
 from brokerwise.runtime.coordinator.watch_events import KEPT_EVENTS, Sight
 from brokerwise.runtime.coordinator.watch_flow import Rate
 from brokerwise.runtime.coordinator.watch_history import Spread
+from brokerwise.runtime.protocol.control import Heartbeat
 
 UP = Broker("b0", "ws://h", 1, BrokerState.UP, 4, 10.0, None, None, None, 0)
 MOVE = Move(1, "ann", "b0", "b1", None, MoveState.DONE, "")

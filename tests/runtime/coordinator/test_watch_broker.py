@@ -7,9 +7,9 @@ import pytest
 from tests.runtime.coordinator.fakes import broker, plain_seed, run, running
 from tests.runtime.coordinator.seeds import COLOCATED
 
-from brokerwise.runtime.control import Address
 from brokerwise.runtime.coordinator.telling import Telling
-from brokerwise.runtime.wire.errors import UnreachableError
+from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.protocol.control import Address
 
 
 def test_a_broker_from_near_by_has_its_topics_and_sessions(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 from tests.runtime.coordinator.fakes import run
 
 from brokerwise.runtime.coordinator.watch_data import ASKED_ALONE, ask_data
-from brokerwise.runtime.data_answers import (
+from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.protocol.data import (
     ChannelStatus,
     DatasetStatus,
     KeptAside,
     Run,
     SegmentSetAside,
 )
-from brokerwise.runtime.wire.errors import UnreachableError
 
 DATASET = DatasetStatus("reports", "append", (), "", 1.0, 70, 2, 900, 80, 3, 40.0)
 CHANNEL = ChannelStatus("near", "SELECT 1", (), 10.0, (), 1.0, (), 4, 9, 12, 0, 2)

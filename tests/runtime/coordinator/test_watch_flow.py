@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.control import Heartbeat
 from brokerwise.runtime.coordinator.watch_flow import Flow, Rate
+from brokerwise.runtime.protocol.control import Heartbeat
 
 
 def beat(broker: str, received: int, delivered: int = 0) -> Heartbeat:

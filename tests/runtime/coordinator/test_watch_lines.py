@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from brokerwise.runtime.control import Heartbeat
 from brokerwise.runtime.coordinator import watch_lines as lines
 from brokerwise.runtime.coordinator.brokers import Broker
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.watch_events import Happening
+from brokerwise.runtime.protocol.control import Heartbeat
 
 UP = Broker("b0", "ws://h", 1, BrokerState.UP, 4, 10.0, 1_000, None, None, 0)
 REPORT = Heartbeat("b0", 4, 7, 8, 100, 200, 12.34567)

@@ -7,9 +7,9 @@ broker that registers, or is lost, a user that is placed, and two topics joined.
 import sys
 from pathlib import Path
 
-from brokerwise.runtime.control import BrokerRegistration
 from brokerwise.runtime.coordinator import carriers, members, seats
 from brokerwise.runtime.coordinator.store import Store
+from brokerwise.runtime.protocol.control import BrokerRegistration
 
 
 def main(path: Path) -> None:

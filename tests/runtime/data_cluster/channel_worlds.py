@@ -33,8 +33,8 @@ from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.data_cluster.types import arrow_schema
 from brokerwise.runtime.data_cluster.views import Work
-from brokerwise.runtime.data_control import Pull
-from brokerwise.runtime.service.state_file import count_up
+from brokerwise.runtime.process.state_file import count_up
+from brokerwise.runtime.protocol.data import Pull
 
 T = TypeVar("T")
 

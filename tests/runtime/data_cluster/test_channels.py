@@ -17,7 +17,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.definitions import Channel
 from brokerwise.runtime.data_cluster.results import set_aside
-from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 
 
 @pytest.fixture

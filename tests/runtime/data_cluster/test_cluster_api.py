@@ -17,8 +17,8 @@ from tests.runtime.data_cluster.clusters import (
     cluster_in,
 )
 
-from brokerwise.runtime.limits import MAX_FEED_BYTES, MAX_FRAME_BYTES
-from brokerwise.runtime.wire.requests import request
+from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.protocol.limits import MAX_FEED_BYTES, MAX_FRAME_BYTES
 
 FIRE = b'{"place": "here", "size": 3}\n'
 

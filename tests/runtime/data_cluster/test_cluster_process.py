@@ -15,8 +15,8 @@ import pytest
 from tests.runtime.coordinator.fakes import KEYS, OPERATOR, Caller, run, until
 from tests.runtime.data_cluster.clusters import FIRES, HERE, NEAR, Broker, broker_of
 
-from brokerwise.runtime.launch import Launch, Ready
-from brokerwise.runtime.wire.requests import request
+from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.process.launch import Launch, Ready
 
 QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.runtime.data_cluster.covering import Pace, Verdict
-from brokerwise.runtime.limits import SEGMENTS_PER_RUN
+from brokerwise.runtime.protocol.limits import SEGMENTS_PER_RUN
 
 
 @given(

@@ -30,8 +30,8 @@ from brokerwise.runtime.data_cluster.records import Reject
 from brokerwise.runtime.data_cluster.segments import Segment, add_segment
 from brokerwise.runtime.data_cluster.store import new_state
 from brokerwise.runtime.data_cluster.types import spark_schema
-from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.process.state_file import Sql
 
 USERS = Dataset(
     "Users",

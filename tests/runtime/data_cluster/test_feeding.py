@@ -25,8 +25,8 @@ from brokerwise.runtime.data_cluster.datasets import (
 from brokerwise.runtime.data_cluster.fed_batches import Fed, Reason
 from brokerwise.runtime.data_cluster.segments import remove_files
 from brokerwise.runtime.data_cluster.store import counter
-from brokerwise.runtime.limits import MAX_NAME_BYTES
-from brokerwise.runtime.service.refusals import NotFoundError, UnavailableError
+from brokerwise.runtime.net.refusals import NotFoundError, UnavailableError
+from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES
 
 
 def ids(records: list[dict[str, object]]) -> list[object]:

@@ -27,8 +27,8 @@ from brokerwise.runtime.data_cluster import feeding as feeding_module
 from brokerwise.runtime.data_cluster.datasets import describe
 from brokerwise.runtime.data_cluster.fed_batches import Fed
 from brokerwise.runtime.data_cluster.store import counter
-from brokerwise.runtime.service.refusals import UnavailableError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.process.state_file import Sql
 
 GOOD, BAD = 3_000, 500
 

@@ -30,8 +30,8 @@ from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.kept_segments import BATCH_SECONDS, KeptSegments
 from brokerwise.runtime.data_cluster.segments import remove_files, segments_of
 from brokerwise.runtime.data_cluster.store import counter
-from brokerwise.runtime.limits import KEPT_SECONDS
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
 
 def kept(f: Fixture) -> KeptSegments:

@@ -33,8 +33,8 @@ from brokerwise.runtime.data_cluster.segments import (
     remove_leftovers,
     segments_of,
 )
-from brokerwise.runtime.service.refusals import NotFoundError
-from brokerwise.runtime.service.state_file import StateError
+from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.process.state_file import StateError
 
 KEYS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "text": (pa.string(), st.sampled_from(["", "a", "b", "\0", "é"])),

@@ -13,8 +13,8 @@ from tests.runtime.coordinator.fakes import run, until
 from brokerwise.runtime.data_cluster import notifying
 from brokerwise.runtime.data_cluster.brokers import KnownBroker
 from brokerwise.runtime.data_cluster.notifying import Notifier
-from brokerwise.runtime.data_control import Notification
-from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
+from brokerwise.runtime.protocol.data import Notification
 
 T = TypeVar("T")
 B0 = KnownBroker("b0", "http://b0", 1)

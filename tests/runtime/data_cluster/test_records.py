@@ -26,7 +26,7 @@ from brokerwise.runtime.data_cluster.records import (
     parse_records,
 )
 from brokerwise.runtime.data_cluster.types import arrow_schema
-from brokerwise.runtime.limits import MAX_RECORD_BYTES
+from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
 # Names that are words of Python and of SQL are names like any other.
 EVENTS = Dataset(

@@ -26,7 +26,7 @@ from brokerwise.runtime.data_cluster.results import (
     set_aside,
 )
 from brokerwise.runtime.data_cluster.store import RESULTS
-from brokerwise.runtime.data_control import Pull
+from brokerwise.runtime.protocol.data import Pull
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery
 from brokerwise.runtime.data_cluster.sql.refused import RefusedQueryError
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.data_cluster.views import Work
-from brokerwise.runtime.service.refusals import ConflictError
+from brokerwise.runtime.net.refusals import ConflictError
 
 Task = asyncio.Task[None]
 

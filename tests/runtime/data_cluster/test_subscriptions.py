@@ -15,7 +15,9 @@ from tests.tiers import examples
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import brokers, subscriptions
 from brokerwise.runtime.data_cluster.store import counter, new_state
-from brokerwise.runtime.data_control import (
+from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.process.state_file import Sql, transaction
+from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreation,
     Ended,
@@ -26,9 +28,7 @@ from brokerwise.runtime.data_control import (
     UnsubscribeRequest,
     Wanted,
 )
-from brokerwise.runtime.limits import KEPT_SECONDS
-from brokerwise.runtime.service.refusals import ConflictError
-from brokerwise.runtime.service.state_file import Sql, transaction
+from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
 NAMES = st.sampled_from(["b0", "b1"])
 # How far from the epoch that is known: most are right.

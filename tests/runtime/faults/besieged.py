@@ -12,10 +12,10 @@ from contextlib import (
 from pathlib import Path
 from typing import Any, TypeVar
 
-from brokerwise.runtime.seed import Seed
-from brokerwise.runtime.tokens import Keys, Role
-from brokerwise.runtime.wire.http import HttpAnswer
-from brokerwise.runtime.wire.requests import request
+from brokerwise.runtime.net.http import HttpAnswer
+from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.protocol.seed import Seed
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 from .guests import Guest, guest, visitor
 from .load import Load, loaded_fleet, until

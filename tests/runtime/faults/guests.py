@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from brokerwise.runtime.wire.connecting import Dialled, connect
+from brokerwise.runtime.net.connecting import Dialled, connect
 
 ANSWER_SECONDS = 10.0
 

@@ -17,8 +17,8 @@ from brokerwise.runtime.client.events import (
 )
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
-from brokerwise.runtime.frames import RequestToMove
-from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.protocol.frames import RequestToMove
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.seeding.plain import seed_of_count
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from brokerwise.runtime.frames import CloseCode
-from brokerwise.runtime.limits import MAX_NAME_BYTES, MAX_SEQ
+from brokerwise.runtime.protocol.frames import CloseCode
+from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, MAX_SEQ
 
 GOODBYE = 1000
 _MISSING = object()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tiers import examples
 
-from brokerwise.runtime.frames import CloseCode
+from brokerwise.runtime.protocol.frames import CloseCode
 
 from .besieged import Besieged
 from .mutations import ANYTHING, GOODBYE, Said, anything_said, verdict

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from brokerwise.runtime.control import BrokerAnswer
-from brokerwise.runtime.frames import CloseCode
-from brokerwise.runtime.limits import MAX_FRAME_BYTES, MAX_NAME_BYTES, MAX_SEQ
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.wire.requests import ask
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.protocol.control import BrokerAnswer
+from brokerwise.runtime.protocol.frames import CloseCode
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_NAME_BYTES, MAX_SEQ
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 from .besieged import BROKER, Besieged, besieged
 from .load import until

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from brokerwise.runtime.limits import MAX_FRAME_BYTES, MAX_NAME_BYTES
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_NAME_BYTES
 
 from .besieged import Besieged
 from .guests import answer_to

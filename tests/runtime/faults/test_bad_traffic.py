@@ -11,16 +11,16 @@ from typing import TypeVar
 import pytest
 
 from brokerwise.runtime.broker.coordination import RoutesAsked, RoutesKnown
-from brokerwise.runtime.frames import CloseCode
-from brokerwise.runtime.limits import (
+from brokerwise.runtime.net.framing import mask_text
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.protocol.frames import CloseCode
+from brokerwise.runtime.protocol.limits import (
     ACK_EVERY,
     ACK_PATIENCE_SECONDS,
     LOGIN_SECONDS,
     MAX_UNACKNOWLEDGED,
     SESSION_QUEUE_BYTES,
 )
-from brokerwise.runtime.wire.framing import mask_text
-from brokerwise.runtime.wire.requests import ask
 
 from .besieged import Besieged
 from .guests import Guest, opened_socket

@@ -9,7 +9,7 @@ from brokerwise.runtime.client.events import Moved
 from brokerwise.runtime.fleet.balance_answers import Proposal
 from brokerwise.runtime.fleet.balancing import BalanceOperator, followed
 from brokerwise.runtime.fleet.operator import Operator
-from brokerwise.runtime.frames import RequestToMove
+from brokerwise.runtime.protocol.frames import RequestToMove
 
 from .load import Load, Subscriber, loaded_fleet, until
 

@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from brokerwise.runtime.limits import LEASE_SECONDS
+from brokerwise.runtime.protocol.limits import LEASE_SECONDS
 
 from .load import Load, Subscriber, loaded_fleet, until
 

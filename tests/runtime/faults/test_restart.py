@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.wire.requests import ask
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 from .load import Load, loaded_fleet, until
 

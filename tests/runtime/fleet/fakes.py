@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from brokerwise.runtime.fleet.children import Program
 from brokerwise.runtime.fleet.processes import started
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
-from brokerwise.runtime.launch import Launch
+from brokerwise.runtime.process.launch import Launch
 
 T = TypeVar("T")
 SCRIPT = Path(__file__).with_name("fake_process.py")

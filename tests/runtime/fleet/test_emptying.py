@@ -13,7 +13,7 @@ from brokerwise.runtime.fleet.emptying import (
 )
 from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus, Operator
 from brokerwise.runtime.fleet.watching import StalledError
-from brokerwise.runtime.wire.errors import UnreachableError
+from brokerwise.runtime.net.errors import UnreachableError
 
 
 def broker(name: str, sessions: int = 4, state: str = "up") -> BrokerStatus:

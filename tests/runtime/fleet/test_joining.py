@@ -8,8 +8,8 @@ from tests.runtime.coordinator.fakes import run
 
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.joining import fleet_over
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.wire.server import Connection, serve
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Connection, serve
 
 STATUS = b'{"brokers":[],"moves":{}}'
 

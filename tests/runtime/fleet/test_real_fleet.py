@@ -15,8 +15,8 @@ from brokerwise.runtime.fleet.emptying import drain, rolling_restart
 from brokerwise.runtime.fleet.joining import joined_broker
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
+from brokerwise.runtime.net.errors import UnreachableError
 from brokerwise.runtime.seeding.plain import seed_of_count
-from brokerwise.runtime.wire.errors import UnreachableError
 
 TOPICS = ("news", "sport", "weather")
 

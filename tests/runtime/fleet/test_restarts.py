@@ -1,7 +1,7 @@
 """When a process that has ended is started again."""
 
 from brokerwise.runtime.fleet.restarts import Restarts
-from brokerwise.runtime.launch import EXIT_RESTART
+from brokerwise.runtime.process.launch import EXIT_RESTART
 
 
 def test_pauses_double_from_half_a_second_up_to_ten() -> None:

@@ -17,9 +17,9 @@ from brokerwise.runtime.fleet.lock import FleetRunsError, last_holder
 from brokerwise.runtime.fleet.starting import BrokerStartError, CoordinatorStartError
 from brokerwise.runtime.fleet.stopping import stop_fleet
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
-from brokerwise.runtime.launch import EXIT_RESTART
+from brokerwise.runtime.process.launch import EXIT_RESTART
+from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.runtime.seeding.plain import seed_of_count
-from brokerwise.runtime.tokens import Keys, Role
 
 TWO = seed_of_count(2, "round-robin", {})
 

@@ -11,13 +11,13 @@ from tests.runtime.broker.pretend import Pretended
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.broker.into import Into
 from brokerwise.runtime.broker.steps import Steps
-from brokerwise.runtime.limits import STEP_QUEUE_MESSAGES
 from brokerwise.runtime.measuring.machine import cores_for, machine
 from brokerwise.runtime.measuring.processor_time import busy
+from brokerwise.runtime.protocol.limits import STEP_QUEUE_MESSAGES
 
 BURN = """
 import os, sys, time
-from brokerwise.runtime.lifecycle import take_place
+from brokerwise.runtime.process.lifecycle import take_place
 take_place({int(sys.argv[1])}, 19)
 child = os.fork()
 nice = os.getpriority(os.PRIO_PROCESS, 0)

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Connection, serve
+from brokerwise.runtime.protocol.frames import (
     Ack,
     Login,
     Logout,
@@ -17,8 +19,6 @@ from brokerwise.runtime.frames import (
     decode_from_client,
     encode,
 )
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.wire.server import Connection, serve
 
 Fault = Callable[[Message], list[Message]]
 

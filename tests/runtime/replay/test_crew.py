@@ -8,10 +8,10 @@ import pytest
 from tests.runtime.replay.faulty_broker import FaultyBroker, running
 from tests.runtime.replay.test_worker import run, task
 
+from brokerwise.runtime.process.reporting import ReportingProcess
 from brokerwise.runtime.replay.arrivals import Findings
 from brokerwise.runtime.replay.crew import Crew, WorkerError, crew_of
 from brokerwise.runtime.replay.tasks import Result, Task
-from brokerwise.runtime.reporting_process import ReportingProcess
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def test_nothing_is_left_running_when_a_replay_is_cancelled() -> None:
 
 
 def test_a_worker_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("brokerwise.runtime.reporting_process.STOP_SECONDS", 0.1)
+    monkeypatch.setattr("brokerwise.runtime.process.reporting.STOP_SECONDS", 0.1)
     seen: list[Crew] = []
 
     async def stubborn() -> None:

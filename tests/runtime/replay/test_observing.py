@@ -6,13 +6,13 @@ import pytest
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 from brokerwise.runtime.replay.counters import LoadReport
 from brokerwise.runtime.replay.observing import (
     RestartedBrokerError,
     refuse_other_fleet,
     refuse_restarted,
 )
-from brokerwise.runtime.seed import Seed, SeedBroker
 
 SEED = Seed(
     (SeedBroker("b0"), SeedBroker("b1"), SeedBroker("b2")),

@@ -14,9 +14,9 @@ from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.workload import Workload
 from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.replay.period import Period, period_of
 from brokerwise.runtime.replay.traffic import Traffic
-from brokerwise.runtime.seed import Seed
 from brokerwise.runtime.seeding.placed import placed_seed
 from brokerwise.runtime.seeding.plans import Approved
 from brokerwise.runtime.seeding.wired import wired_seed

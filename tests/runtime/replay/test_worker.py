@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.runtime.replay.faulty_broker import FaultyBroker, running
 
-from brokerwise.runtime.frames import Message
+from brokerwise.runtime.protocol.frames import Message
 from brokerwise.runtime.replay.arrivals import Findings
 from brokerwise.runtime.replay.tasks import (
     Begin,

@@ -13,7 +13,7 @@ from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.seed import SeedSession
+from brokerwise.runtime.protocol.seed import SeedSession
 from brokerwise.runtime.seeding.placed import placed_seed
 from brokerwise.runtime.seeding.plans import UnsoundPlanError, seed_of_plan
 from brokerwise.storage.place import Place

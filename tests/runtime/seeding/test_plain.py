@@ -3,7 +3,7 @@
 import pytest
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.seed import SeedBroker
+from brokerwise.runtime.protocol.seed import SeedBroker
 from brokerwise.runtime.seeding.plain import seed_of_count
 
 

@@ -12,8 +12,8 @@ from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.subchannels import Axis as ModelAxis
-from brokerwise.runtime.control import Axis, Branch
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.protocol.control import Axis, Branch
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 from brokerwise.runtime.seeding.plans import UnsoundPlanError, seed_of_plan
 from brokerwise.runtime.seeding.wired import wired_seed
 from brokerwise.storage.network import write_network

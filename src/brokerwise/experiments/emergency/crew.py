@@ -17,7 +17,7 @@ from brokerwise.experiments.emergency.player_tasks import (
     report_of,
 )
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.reporting_process import ReportingProcess
+from brokerwise.runtime.process.reporting import ReportingProcess
 
 COMMAND = (sys.executable, "-m", "brokerwise.experiments.emergency.player")
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.data_client import DataClient
+from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.supervisor import RunningFleet
 
 DATA_CLUSTER, COORDINATOR = "data-cluster", "coordinator"  # others are brokers

@@ -8,7 +8,7 @@ from brokerwise.experiments.emergency.definitions import CHANNELS, channel_named
 from brokerwise.experiments.emergency.result_bytes import result_bytes
 from brokerwise.experiments.emergency.scenario import Scenario
 from brokerwise.model.arrays import Float64s, Int64s
-from brokerwise.runtime.channel_names import parse_channel_topic
+from brokerwise.runtime.protocol.names import parse_channel_topic
 
 PERIOD_SECONDS = 60
 """What rates are counted over, and how far back they look: as a broker's do."""

@@ -31,9 +31,9 @@ from brokerwise.experiments.emergency.definitions import (
 from brokerwise.experiments.emergency.scenario import Login, Scenario, Subscribe
 from brokerwise.experiments.emergency.tracks import Track
 from brokerwise.model.arrays import Int64s
-from brokerwise.runtime.channel_names import SOURCE, channel_topic
-from brokerwise.runtime.frames import Message, encode
-from brokerwise.runtime.wire.framing import frame_text
+from brokerwise.runtime.net.framing import frame_text
+from brokerwise.runtime.protocol.frames import Message, encode
+from brokerwise.runtime.protocol.names import SOURCE, channel_topic
 
 _FED_AT = 1_500_000_000_000  # as many digits as milliseconds since 1970 have
 _SEQ = _SUBSCRIPTION = 100  # as many digits as most have

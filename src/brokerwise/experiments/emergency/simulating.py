@@ -12,7 +12,7 @@ from brokerwise.experiments.emergency.scenario import (
     Unsubscribe,
 )
 from brokerwise.experiments.emergency.tracks import places_at_login
-from brokerwise.runtime.channel_names import channel_topic
+from brokerwise.runtime.protocol.names import channel_topic
 from brokerwise.runtime.simulation.timeline import Timeline
 from brokerwise.runtime.simulation.world import SteppedRates, World
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.data_client import DataClient
+from brokerwise.runtime.client.data_cluster import DataClient
 
 
 @dataclass

@@ -25,9 +25,9 @@ from brokerwise.experiments.emergency.scenario import (
 )
 from brokerwise.experiments.emergency.tracks import Track
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.channel_names import SOURCE, channel_topic
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import Event, GapTold, Received
+from brokerwise.runtime.protocol.names import SOURCE, channel_topic
 
 NOTICES = "notices"  # a direct topic, beside the channels
 LOCATION_SECONDS = 1.0  # between two of a user's locations

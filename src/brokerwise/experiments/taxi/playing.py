@@ -14,10 +14,10 @@ from brokerwise.experiments.taxi.definitions import POSITIONS, updates
 from brokerwise.experiments.taxi.oracle import is_true
 from brokerwise.experiments.taxi.taxis import Taxi
 from brokerwise.runtime.client.client import Client
-from brokerwise.runtime.data_client import DataClient
+from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet
-from brokerwise.runtime.waiting import together
+from brokerwise.runtime.net.waiting import together
 
 LEAD_SECONDS = 2.0  # for everyone to get ready
 LOOK_SECONDS = 0.4  # between two looks at the data cluster's state

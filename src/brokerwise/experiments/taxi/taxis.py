@@ -9,9 +9,9 @@ import msgspec
 from brokerwise.experiments.emergency.diary import UNSUBSCRIBED, Diary, Life
 from brokerwise.experiments.taxi.city import Position
 from brokerwise.experiments.taxi.definitions import GPS
-from brokerwise.runtime.channel_names import channel_topic
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold
+from brokerwise.runtime.protocol.names import channel_topic
 
 SETTLED = 3  # positions in a region: then a taxi wants its updates, not the last one's
 _encode = msgspec.json.Encoder().encode

@@ -8,9 +8,9 @@ import uvloop
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.process import Broker
-from brokerwise.runtime.launch import Launch
-from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
-from brokerwise.runtime.open_files import OpenFiles, allow_many_files
+from brokerwise.runtime.process.launch import Launch
+from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.process.open_files import OpenFiles, allow_many_files
 
 _log = logging.getLogger(__name__)
 

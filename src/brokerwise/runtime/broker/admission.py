@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.frames import Login
-from brokerwise.runtime.limits import VERSION
-from brokerwise.runtime.open_files import OpenFiles
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.process.open_files import OpenFiles
+from brokerwise.runtime.protocol.frames import Login
+from brokerwise.runtime.protocol.limits import VERSION
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 SAY_SECONDS = 10.0  # between two lines of the log on connections that were refused
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def may_publish_as(user: str, source: str) -> bool:
 
 class Door:
     """Refuses connections before files run out, so that what the fleet itself needs
-    can always be opened (runtime.wire.server.Door).
+    can always be opened (runtime.net.server.Door).
 
     Once the reserve is reached, only the coordinator, other brokers and the data
     cluster come in, by a broker's token, and whoever asks for /health. Half of the

@@ -9,7 +9,7 @@ import msgspec
 from brokerwise.runtime.broker.averages import MovingRate
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.control import BalancePage, RateRow, SessionRow
+from brokerwise.runtime.protocol.control import BalancePage, RateRow, SessionRow
 
 AVERAGE_SECONDS = 60.0  # channels run every few seconds: their bursts even out
 _FORGOTTEN = 0.001  # weight of what is as good as unknown

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item, Topic
-from brokerwise.runtime.channel_names import SOURCE
-from brokerwise.runtime.control import CursorRow
-from brokerwise.runtime.data_control import Given, Pull, PullAnswer, Pulled, Seen
-from brokerwise.runtime.frames import Problem
-from brokerwise.runtime.limits import PULL_BYTES
-from brokerwise.runtime.sequencer import Released
+from brokerwise.runtime.protocol.control import CursorRow
+from brokerwise.runtime.protocol.data import Given, Pull, PullAnswer, Pulled, Seen
+from brokerwise.runtime.protocol.frames import Problem
+from brokerwise.runtime.protocol.limits import PULL_BYTES
+from brokerwise.runtime.protocol.names import SOURCE
+from brokerwise.runtime.protocol.order import Released
 
 
 @dataclass(eq=False)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from brokerwise.runtime.broker.channel_logs import Logs
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.channel_names import SOURCE
-from brokerwise.runtime.control import CursorRow
-from brokerwise.runtime.data_control import (
+from brokerwise.runtime.protocol.control import CursorRow
+from brokerwise.runtime.protocol.data import (
     Ended,
     Given,
     Refused,
@@ -17,7 +16,8 @@ from brokerwise.runtime.data_control import (
     SubscribeAnswer,
     Wanted,
 )
-from brokerwise.runtime.frames import Problem, Subscribe, Subscribed
+from brokerwise.runtime.protocol.frames import Problem, Subscribe, Subscribed
+from brokerwise.runtime.protocol.names import SOURCE
 
 
 @dataclass(eq=False)

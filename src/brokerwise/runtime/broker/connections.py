@@ -9,7 +9,8 @@ from brokerwise.runtime.broker.admission import RefusedLoginError, admit
 from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Line, Session
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.server import frame_text
+from brokerwise.runtime.protocol.frames import (
     Beat,
     CloseCode,
     Forward,
@@ -22,7 +23,7 @@ from brokerwise.runtime.frames import (
     decode_from_client,
     encode,
 )
-from brokerwise.runtime.limits import (
+from brokerwise.runtime.protocol.limits import (
     ACK_PATIENCE_SECONDS,
     BYTES_PER_TURN,
     DELIVERIES_PER_TURN,
@@ -31,8 +32,7 @@ from brokerwise.runtime.limits import (
     MESSAGES_PER_TURN,
     PUBLISH_RATE,
 )
-from brokerwise.runtime.tokens import Keys
-from brokerwise.runtime.wire.server import frame_text
+from brokerwise.runtime.protocol.tokens import Keys
 
 _PRESSED_PAUSE = 0.01  # seconds between looks at whether readers have caught up
 MOST_REASON_BYTES = 120  # of a close frame

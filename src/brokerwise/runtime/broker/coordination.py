@@ -13,7 +13,9 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
-from brokerwise.runtime.control import (
+from brokerwise.runtime.net.requests import KeptLine, RefusedError, ask
+from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.protocol.control import (
     BrokerConfiguration,
     BrokerRegistration,
     Heartbeat,
@@ -22,9 +24,7 @@ from brokerwise.runtime.control import (
     JoinRequest,
     Route,
 )
-from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
-from brokerwise.runtime.waiting import Backoff
-from brokerwise.runtime.wire.requests import KeptLine, RefusedError, ask
+from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

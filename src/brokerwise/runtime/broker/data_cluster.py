@@ -8,7 +8,9 @@ from typing import TypeVar
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.channels import Channels
 from brokerwise.runtime.broker.feeding import Feeds
-from brokerwise.runtime.data_control import (
+from brokerwise.runtime.net.requests import RefusedError, ask, request
+from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreated,
     BrokerCreation,
@@ -21,9 +23,7 @@ from brokerwise.runtime.data_control import (
     SubscribeRequest,
     UnsubscribeRequest,
 )
-from brokerwise.runtime.limits import ACKNOWLEDGE_SECONDS
-from brokerwise.runtime.waiting import Backoff, Signal
-from brokerwise.runtime.wire.requests import RefusedError, ask, request
+from brokerwise.runtime.protocol.limits import ACKNOWLEDGE_SECONDS
 
 T = TypeVar("T")
 

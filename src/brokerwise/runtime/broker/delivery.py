@@ -7,8 +7,8 @@ import msgspec
 from brokerwise.runtime.broker.outside import Outside
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item, Topic
-from brokerwise.runtime.frames import encode
-from brokerwise.runtime.limits import PRESSED_SECONDS, SESSION_QUEUE_BYTES
+from brokerwise.runtime.protocol.frames import encode
+from brokerwise.runtime.protocol.limits import PRESSED_SECONDS, SESSION_QUEUE_BYTES
 
 Clock = Callable[[], float]
 _LARGE = 64 << 10  # bytes, after which it is seen whether readers keep up

@@ -11,9 +11,9 @@ from urllib.parse import quote
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.channel_names import DATASET
-from brokerwise.runtime.waiting import Backoff, Signal
-from brokerwise.runtime.wire.requests import RefusedError
+from brokerwise.runtime.net.requests import RefusedError
+from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.protocol.names import DATASET
 
 GATHER_SECONDS = 0.1  # records that come within it go together
 BATCH_BYTES = 1 << 20

@@ -10,9 +10,8 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.subscribing import Pending, PendingSubscriptions
 from brokerwise.runtime.broker.topic import Item, Topic
-from brokerwise.runtime.channel_names import is_channel, is_dataset
-from brokerwise.runtime.control import CursorRow, JoinAnswer, MoveAnswer
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.control import CursorRow, JoinAnswer, MoveAnswer
+from brokerwise.runtime.protocol.frames import (
     Accept,
     Ack,
     CloseCode,
@@ -29,7 +28,8 @@ from brokerwise.runtime.frames import (
     Unsubscribe,
     Unsubscribed,
 )
-from brokerwise.runtime.sequencer import Released
+from brokerwise.runtime.protocol.names import is_channel, is_dataset
+from brokerwise.runtime.protocol.order import Released
 
 
 class Hub:

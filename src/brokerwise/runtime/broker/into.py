@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.channel_names import DATASET, is_channel
-from brokerwise.runtime.patterns import found_for
+from brokerwise.runtime.protocol.names import DATASET, found_for, is_channel
 
 Feed = Callable[[str, msgspec.Raw], str]
 

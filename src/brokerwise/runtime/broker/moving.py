@@ -4,8 +4,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.control import MoveAnswer, MoveOrder
-from brokerwise.runtime.frames import Connect, RequestToMove
+from brokerwise.runtime.protocol.control import MoveAnswer, MoveOrder
+from brokerwise.runtime.protocol.frames import Connect, RequestToMove
 
 REMEMBERED = 10_000
 ABSENT = MoveAnswer("absent")

@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 from brokerwise.runtime.broker.topic import Item
-from brokerwise.runtime.frames import Forward
+from brokerwise.runtime.protocol.frames import Forward
 
 
 class Outside(Protocol):

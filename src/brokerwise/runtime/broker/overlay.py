@@ -1,7 +1,7 @@
 """What a broker knows of the overlay that it is part of."""
 
-from brokerwise.runtime.control import OverlayPart
-from brokerwise.runtime.space import Box, is_subchannel, topics_of
+from brokerwise.runtime.protocol.control import OverlayPart
+from brokerwise.runtime.protocol.subchannels import Box, is_subchannel, topics_of
 
 
 class Overlay:

@@ -8,18 +8,18 @@ import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.admission import may_publish_as
-from brokerwise.runtime.control import (
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.protocol.control import (
     BalancePage,
     MoveAnswer,
     MoveOrder,
     RouteChange,
     RouteChangeAnswer,
 )
-from brokerwise.runtime.data_control import Notification
-from brokerwise.runtime.frames import Publish
-from brokerwise.runtime.naming import refusal
-from brokerwise.runtime.tokens import Keys, Role
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.protocol.data import Notification
+from brokerwise.runtime.protocol.frames import Publish
+from brokerwise.runtime.protocol.names import refusal
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 T = TypeVar("T")
 

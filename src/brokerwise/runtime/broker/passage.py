@@ -10,10 +10,10 @@ from brokerwise.runtime.broker.overlay import Overlay
 from brokerwise.runtime.broker.room import Room
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item, Topic
-from brokerwise.runtime.control import CursorRow, Route
-from brokerwise.runtime.frames import Forward, Problem, Publish, StaleRoute
-from brokerwise.runtime.limits import HELD_MESSAGES, TRANSITION_SECONDS
-from brokerwise.runtime.sequencer import Released
+from brokerwise.runtime.protocol.control import CursorRow, Route
+from brokerwise.runtime.protocol.frames import Forward, Problem, Publish, StaleRoute
+from brokerwise.runtime.protocol.limits import HELD_MESSAGES, TRANSITION_SECONDS
+from brokerwise.runtime.protocol.order import Released
 
 _OVERHEAD = 128  # bytes of a message besides its data
 _Waiting = list[tuple[Session | None, Publish | Forward, str]]

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import partial
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.control import Address
-from brokerwise.runtime.frames import Forward, Login, encode
-from brokerwise.runtime.limits import PRESSED_SECONDS
-from brokerwise.runtime.waiting import Backoff
-from brokerwise.runtime.wire.connecting import Dialled, connect
+from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.frames import Forward, Login, encode
+from brokerwise.runtime.protocol.limits import PRESSED_SECONDS
 
 QUEUED_BYTES = 64 << 20  # that wait for a broker that cannot be reached, or is slow
 MUCH_QUEUED_BYTES = 4 << 20  # from which publishers are held back

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime import open_files
 from brokerwise.runtime.broker.admission import Door
 from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
 from brokerwise.runtime.broker.connections import Connections
@@ -22,8 +21,13 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
 from brokerwise.runtime.broker.steps import Steps
 from brokerwise.runtime.broker.topic import Item
-from brokerwise.runtime.channel_names import is_channel, is_dataset
-from brokerwise.runtime.control import (
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Connection, Server, frame_text, serve
+from brokerwise.runtime.net.tls import client_tls, server_tls
+from brokerwise.runtime.process import open_files
+from brokerwise.runtime.process.launch import EXIT_RESTART, Launch
+from brokerwise.runtime.process.open_files import OpenFiles
+from brokerwise.runtime.protocol.control import (
     BalancePage,
     BrokerRegistration,
     Heartbeat,
@@ -32,10 +36,9 @@ from brokerwise.runtime.control import (
     RouteChange,
     RouteChangeAnswer,
 )
-from brokerwise.runtime.data_control import BrokerCreation, Notification
-from brokerwise.runtime.frames import CloseCode, Forward, Welcome
-from brokerwise.runtime.launch import EXIT_RESTART, Launch
-from brokerwise.runtime.limits import (
+from brokerwise.runtime.protocol.data import BrokerCreation, Notification
+from brokerwise.runtime.protocol.frames import CloseCode, Forward, Welcome
+from brokerwise.runtime.protocol.limits import (
     ACK_EVERY,
     ACK_SECONDS,
     BEAT_SECONDS,
@@ -47,11 +50,8 @@ from brokerwise.runtime.limits import (
     SILENCE_SECONDS,
     VERSION,
 )
-from brokerwise.runtime.open_files import OpenFiles
-from brokerwise.runtime.tls import client_tls, server_tls
-from brokerwise.runtime.tokens import Role
-from brokerwise.runtime.wire.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.wire.server import Connection, Server, frame_text, serve
+from brokerwise.runtime.protocol.names import is_channel, is_dataset
+from brokerwise.runtime.protocol.tokens import Role
 
 TICK_SECONDS = 0.25
 _NO_DATA_CLUSTER = "this fleet has no data cluster"
@@ -134,7 +134,7 @@ class Broker:
                 raise result
         return self._exit_code
 
-    # What connections do (runtime.wire.server.Handler)
+    # What connections do (runtime.net.server.Handler)
 
     def opened(self, connection: Connection) -> None:
         self._connections.opened(connection)

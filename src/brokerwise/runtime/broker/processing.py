@@ -14,7 +14,7 @@ from brokerwise.runtime.broker.step_worker import (
     StepWorker,
     started_worker,
 )
-from brokerwise.runtime.limits import STEP_QUEUE_BYTES, STEP_QUEUE_MESSAGES
+from brokerwise.runtime.protocol.limits import STEP_QUEUE_BYTES, STEP_QUEUE_MESSAGES
 
 Done = Callable[[bytes | None], None]
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.limits import MAX_FRAME_BYTES
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 
 SPIN = "spin"
 Work = Callable[[bytes], bytes | None]

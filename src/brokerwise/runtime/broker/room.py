@@ -1,6 +1,6 @@
 """How much may wait in a broker for something that has not come yet."""
 
-from brokerwise.runtime.limits import HELD_BYTES, HELD_BYTES_IN_ALL
+from brokerwise.runtime.protocol.limits import HELD_BYTES, HELD_BYTES_IN_ALL
 
 
 class Room:

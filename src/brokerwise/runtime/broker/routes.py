@@ -1,6 +1,6 @@
 """The route of one topic, as a broker knows it."""
 
-from brokerwise.runtime.control import Address, Route
+from brokerwise.runtime.protocol.control import Address, Route
 
 
 class KnownRoute:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from brokerwise.runtime.frames import Frame, encode
-from brokerwise.runtime.limits import PUBLISH_RATE
-from brokerwise.runtime.sequencer import Position
+from brokerwise.runtime.protocol.frames import Frame, encode
+from brokerwise.runtime.protocol.limits import PUBLISH_RATE
+from brokerwise.runtime.protocol.order import Position
 
 
 class Line(Protocol):

@@ -14,7 +14,7 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.processing import Step, StepFullError
 from brokerwise.runtime.broker.step_worker import StepStartError
 from brokerwise.runtime.broker.topic import Item
-from brokerwise.runtime.patterns import found_for, is_pattern
+from brokerwise.runtime.protocol.names import found_for, is_pattern
 
 _DRAIN_SECONDS = 2.0
 _log = logging.getLogger(__name__)

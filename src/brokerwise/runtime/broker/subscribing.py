@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.control import CursorRow
+from brokerwise.runtime.protocol.control import CursorRow
 
 
 @dataclass(eq=False)

@@ -7,9 +7,9 @@ import msgspec
 from brokerwise.runtime.broker.latency import LatencyHistogram
 from brokerwise.runtime.broker.routes import KnownRoute
 from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.control import CursorRow
-from brokerwise.runtime.frames import Forward, Message
-from brokerwise.runtime.sequencer import Position, Sequencer
+from brokerwise.runtime.protocol.control import CursorRow
+from brokerwise.runtime.protocol.frames import Forward, Message
+from brokerwise.runtime.protocol.order import Position, Sequencer
 
 
 @dataclass(frozen=True, slots=True)

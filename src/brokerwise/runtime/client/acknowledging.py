@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from brokerwise.runtime.channel_names import SOURCE
 from brokerwise.runtime.client.events import Received
 from brokerwise.runtime.client.following import CursorRow, Following
 from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.pulse import Pulse
-from brokerwise.runtime.frames import Ack
-from brokerwise.runtime.limits import ACK_EVERY
-from brokerwise.runtime.sequencer import Position
+from brokerwise.runtime.protocol.frames import Ack
+from brokerwise.runtime.protocol.limits import ACK_EVERY
+from brokerwise.runtime.protocol.names import SOURCE
+from brokerwise.runtime.protocol.order import Position
 
 
 class Acknowledging:

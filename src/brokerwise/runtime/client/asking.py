@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from brokerwise.runtime.channel_names import is_channel
 from brokerwise.runtime.client.following import CursorRow
-from brokerwise.runtime.frames import Subscribe
-from brokerwise.runtime.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
+from brokerwise.runtime.protocol.frames import Subscribe
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
+from brokerwise.runtime.protocol.names import is_channel
 
 _FRAME_BYTES = MAX_FRAME_BYTES // 2  # of names, before what JSON adds
 

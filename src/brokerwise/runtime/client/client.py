@@ -5,18 +5,23 @@ from types import TracebackType
 from typing import Any, Self
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.channel_names import DATASET, Value, channel_topic
 from brokerwise.runtime.client.content import wrap
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.core import Core
 from brokerwise.runtime.client.errors import ClientClosedError, UnknownTopicError
 from brokerwise.runtime.client.events import Event, Notice
 from brokerwise.runtime.client.moving import AcceptsMoves
-from brokerwise.runtime.control import Axis
-from brokerwise.runtime.frames import Login
-from brokerwise.runtime.naming import refusal
-from brokerwise.runtime.patterns import refuse_patterns
-from brokerwise.runtime.space import (
+from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.protocol.control import Axis
+from brokerwise.runtime.protocol.frames import Login
+from brokerwise.runtime.protocol.names import (
+    DATASET,
+    Value,
+    channel_topic,
+    refusal,
+    refuse_patterns,
+)
+from brokerwise.runtime.protocol.subchannels import (
     PREFIX,
     Box,
     Point,
@@ -24,7 +29,6 @@ from brokerwise.runtime.space import (
     is_subchannel,
     topic_of,
 )
-from brokerwise.runtime.tls import client_tls
 
 
 def _ignore(notice: Notice) -> None:

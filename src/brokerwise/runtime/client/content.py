@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from brokerwise.runtime.client.events import Event, Received
-from brokerwise.runtime.space import PREFIX, Box, Point
+from brokerwise.runtime.protocol.subchannels import PREFIX, Box, Point
 
 POINT, DATA = "content", "data"  # how content travels: {"content": {...}, "data": ...}
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from brokerwise.runtime.client.errors import UnauthorizedError
-from brokerwise.runtime.control import Axis, BrokerAnswer, Route
-from brokerwise.runtime.wire.errors import RefusedError
-from brokerwise.runtime.wire.requests import ask
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.protocol.control import Axis, BrokerAnswer, Route
 
 T = TypeVar("T")
 MOST_TOPICS = 2_000  # of one request: with the longest names it still fits

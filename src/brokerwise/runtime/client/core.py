@@ -22,8 +22,10 @@ from brokerwise.runtime.client.publishing import Publisher
 from brokerwise.runtime.client.pulse import Pulse
 from brokerwise.runtime.client.setting import Setting
 from brokerwise.runtime.client.subscribing import Subscriber
-from brokerwise.runtime.control import Address
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.frames import (
     Connect,
     Login,
     Problem,
@@ -32,8 +34,6 @@ from brokerwise.runtime.frames import (
     StaleRoute,
     Subscribed,
 )
-from brokerwise.runtime.waiting import Backoff
-from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
 
 
 class Core:

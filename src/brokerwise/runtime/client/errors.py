@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.frames import CloseCode
+from brokerwise.runtime.protocol.frames import CloseCode
 
 
 class UnknownTopicError(InputError):

@@ -9,8 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from brokerwise.runtime.client.events import Event, GapTold, Received
-from brokerwise.runtime.limits import HELD_MESSAGES
-from brokerwise.runtime.sequencer import NOTHING_SEEN, Position, Released, Sequencer
+from brokerwise.runtime.protocol.limits import HELD_MESSAGES
+from brokerwise.runtime.protocol.order import (
+    NOTHING_SEEN,
+    Position,
+    Released,
+    Sequencer,
+)
 
 CursorRow = tuple[str, str, int, int]  # topic, source, epoch, seq
 Positions = dict[str, Position]  # by source

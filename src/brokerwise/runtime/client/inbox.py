@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.channel_names import SOURCE
 from brokerwise.runtime.client.events import Event, Received
-from brokerwise.runtime.waiting import Signal
+from brokerwise.runtime.net.waiting import Signal
+from brokerwise.runtime.protocol.names import SOURCE
 
 MOST_EVENTS = 10_000
 LOW_MARK = MOST_EVENTS // 2

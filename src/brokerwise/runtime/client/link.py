@@ -11,8 +11,9 @@ import msgspec
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.errors import LinkLostError, final_error
 from brokerwise.runtime.client.events import Received
-from brokerwise.runtime.control import Address
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.frames import (
     Ack,
     Beat,
     Connect,
@@ -30,8 +31,7 @@ from brokerwise.runtime.frames import (
     decode_from_broker,
     encode,
 )
-from brokerwise.runtime.limits import REQUEST_SECONDS
-from brokerwise.runtime.wire.connecting import Dialled, connect
+from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 Told = (
     Subscribed

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from brokerwise.runtime.client.errors import LinkLostError
 from brokerwise.runtime.client.link import Link, Listener
-from brokerwise.runtime.control import Address
-from brokerwise.runtime.frames import Login
-from brokerwise.runtime.limits import REQUEST_SECONDS
+from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.frames import Login
+from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 
 class Links:

@@ -9,11 +9,17 @@ from brokerwise.runtime.client.events import Retrying
 from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.setting import Setting
 from brokerwise.runtime.client.subscribing import Subscriber
-from brokerwise.runtime.control import Address
-from brokerwise.runtime.frames import Accept, Connect, Decline, Moved, RequestToMove
-from brokerwise.runtime.limits import MOVE_SECONDS
-from brokerwise.runtime.waiting import Backoff
-from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.frames import (
+    Accept,
+    Connect,
+    Decline,
+    Moved,
+    RequestToMove,
+)
+from brokerwise.runtime.protocol.limits import MOVE_SECONDS
 
 CATCH_UP_SECONDS = 5.0
 AcceptsMoves = Callable[[RequestToMove], bool]

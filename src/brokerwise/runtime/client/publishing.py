@@ -16,11 +16,11 @@ from brokerwise.runtime.client.errors import (
 from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.routes import Choice, Routes
 from brokerwise.runtime.client.setting import Setting
-from brokerwise.runtime.control import Address, Route
-from brokerwise.runtime.frames import Publish, StaleRoute, encode
-from brokerwise.runtime.limits import MAX_FRAME_BYTES
-from brokerwise.runtime.waiting import Backoff, Signal
-from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.protocol.control import Address, Route
+from brokerwise.runtime.protocol.frames import Publish, StaleRoute, encode
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 
 ASK_AGAIN_SECONDS = 1.0  # about a topic that nobody wanted, or that is cut off
 BUFFERED_BYTES = 1 << 20  # that wait to be sent, then a publisher waits

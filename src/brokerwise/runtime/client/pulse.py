@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from brokerwise.runtime.limits import ACK_SECONDS
+from brokerwise.runtime.protocol.limits import ACK_SECONDS
 
 TICK_SECONDS = 0.5
 

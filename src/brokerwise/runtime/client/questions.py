@@ -9,8 +9,8 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.asking import subscriptions
 from brokerwise.runtime.client.following import CursorRow
 from brokerwise.runtime.client.link import Link
-from brokerwise.runtime.frames import Subscribe
-from brokerwise.runtime.space import Box
+from brokerwise.runtime.protocol.frames import Subscribe
+from brokerwise.runtime.protocol.subchannels import Box
 
 
 @dataclass(eq=False)

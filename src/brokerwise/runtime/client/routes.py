@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from brokerwise.runtime.control import Address, Route
+from brokerwise.runtime.protocol.control import Address, Route
 
 UNKNOWN_GENERATION = 0  # older than any: whoever gets the message passes it on
 

@@ -8,7 +8,7 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.events import Notice
 from brokerwise.runtime.client.links import Links
-from brokerwise.runtime.waiting import Signal
+from brokerwise.runtime.net.waiting import Signal
 
 
 @dataclass

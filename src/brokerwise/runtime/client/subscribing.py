@@ -27,11 +27,11 @@ from brokerwise.runtime.client.link import Link
 from brokerwise.runtime.client.pulse import Pulse
 from brokerwise.runtime.client.questions import Questions, Ranges
 from brokerwise.runtime.client.setting import Setting
-from brokerwise.runtime.control import Address, SessionPlace
-from brokerwise.runtime.frames import Problem, Subscribed, Unsubscribe
-from brokerwise.runtime.space import Box, WrongRangeError
-from brokerwise.runtime.waiting import Backoff, Signal
-from brokerwise.runtime.wire.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.protocol.control import Address, SessionPlace
+from brokerwise.runtime.protocol.frames import Problem, Subscribed, Unsubscribe
+from brokerwise.runtime.protocol.subchannels import Box, WrongRangeError
 
 ANSWER_SECONDS = 5.0  # that a broker may take over a subscription
 ASK_AGAIN_SECONDS = 1.0  # whether it is still the one to go to

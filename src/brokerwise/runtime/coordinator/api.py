@@ -1,11 +1,10 @@
 """The coordinator's HTTP API: its paths, who may call them, what they answer."""
 
-from brokerwise.runtime import control
 from brokerwise.runtime.coordinator import balance_endpoints, bodies, watch_endpoints
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.endpoints import Endpoints
-from brokerwise.runtime.service import fields
-from brokerwise.runtime.service.api import (
+from brokerwise.runtime.net import fields
+from brokerwise.runtime.net.api import (
     ANYONE,
     BROKERS,
     OPERATORS,
@@ -14,7 +13,8 @@ from brokerwise.runtime.service.api import (
     Service,
     make_service,
 )
-from brokerwise.runtime.service.gate import Gate
+from brokerwise.runtime.net.gate import Gate
+from brokerwise.runtime.protocol import control
 
 
 def make_app(coordinator: Coordinator) -> Gate:

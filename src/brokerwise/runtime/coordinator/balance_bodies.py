@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, FiniteFloat
 
 from brokerwise.runtime.coordinator.decisions import DecisionState
 from brokerwise.runtime.coordinator.wishes import Wishes
-from brokerwise.runtime.service.fields import Body, Count
+from brokerwise.runtime.net.fields import Body, Count
 
 MOST_BYTES_PER_SECOND = 1e14
 MOST_SECONDS = 1e6

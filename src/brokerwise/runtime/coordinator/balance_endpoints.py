@@ -8,11 +8,11 @@ from brokerwise.runtime.coordinator import balance_bodies as bodies
 from brokerwise.runtime.coordinator import balance_views as views
 from brokerwise.runtime.coordinator import carrying_out, decisions
 from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.limits import MAX_SEQ
-from brokerwise.runtime.service import fields
-from brokerwise.runtime.service.answers import json_answer
-from brokerwise.runtime.service.api import OPERATORS, Endpoint
-from brokerwise.runtime.service.refusals import RefusalError
+from brokerwise.runtime.net import fields
+from brokerwise.runtime.net.answers import json_answer
+from brokerwise.runtime.net.api import OPERATORS, Endpoint
+from brokerwise.runtime.net.refusals import RefusalError
+from brokerwise.runtime.protocol.limits import MAX_SEQ
 
 MAX_LISTED = 1_000
 

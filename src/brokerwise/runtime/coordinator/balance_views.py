@@ -13,7 +13,7 @@ from brokerwise.runtime.coordinator.moves import count_unfinished, moves_of
 from brokerwise.runtime.coordinator.proposal import BrokerChange, Proposal
 from brokerwise.runtime.coordinator.reporting import move_view
 from brokerwise.runtime.coordinator.wishes import Mode
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 DIGEST_SHOWN = 12
 PATIENCE_SECONDS = 600.0  # what was shown so long ago is hardly waited for any more

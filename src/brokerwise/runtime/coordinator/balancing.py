@@ -29,8 +29,8 @@ from brokerwise.runtime.coordinator.rates import Rates
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Telling
 from brokerwise.runtime.coordinator.wishes import Mode, Wishes, read_mode, write_mode
-from brokerwise.runtime.service.refusals import ConflictError, UnavailableError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError, UnavailableError
+from brokerwise.runtime.process.state_file import Sql
 
 if TYPE_CHECKING:
     from brokerwise.runtime.coordinator.thinking import Mind, Thought

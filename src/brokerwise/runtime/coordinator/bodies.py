@@ -8,17 +8,17 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, FiniteFloat, model_validator
 
-from brokerwise.runtime import control
 from brokerwise.runtime.coordinator.carriers import MAX_TOPICS
 from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.moving import MoveState
-from brokerwise.runtime.limits import MAX_TOPICS_PER_FRAME
-from brokerwise.runtime.service.fields import (
+from brokerwise.runtime.net.fields import (
     MAX_URL_LENGTH,
     Body,
     Count,
     Name,
 )
+from brokerwise.runtime.protocol import control
+from brokerwise.runtime.protocol.limits import MAX_TOPICS_PER_FRAME
 
 Topics = Annotated[list[Name], Field(max_length=MAX_TOPICS_PER_FRAME)]
 # A broker asks for all of its sessions' topics at once.

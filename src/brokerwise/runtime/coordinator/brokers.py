@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from brokerwise.runtime.control import Address
 from brokerwise.runtime.coordinator.membership import (
     ALIVE,
     SERVING,
@@ -10,8 +9,9 @@ from brokerwise.runtime.coordinator.membership import (
     Then,
 )
 from brokerwise.runtime.coordinator.placement import Candidate, Point
-from brokerwise.runtime.service.refusals import NotFoundError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import Address
 
 _COLUMNS = "name, url, pid, state, epoch, since, capacity, x, y, then_do, moves_before"
 

@@ -7,7 +7,6 @@ when it has heard: what a crash interrupts is told afterwards.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from brokerwise.runtime.control import Address, Route
 from brokerwise.runtime.coordinator.brokers import all_brokers, candidates
 from brokerwise.runtime.coordinator.homes import carrier_for, strays
 from brokerwise.runtime.coordinator.placement import round_robin
@@ -19,7 +18,8 @@ from brokerwise.runtime.coordinator.routing import (
     without,
 )
 from brokerwise.runtime.coordinator.store import is_colocated, is_planned
-from brokerwise.runtime.service.state_file import Sql, count_up
+from brokerwise.runtime.process.state_file import Sql, count_up
+from brokerwise.runtime.protocol.control import Address, Route
 
 MAX_TOPICS = 100_000  # that there may be without a plan; more are unknown
 

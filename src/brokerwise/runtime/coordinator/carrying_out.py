@@ -24,8 +24,8 @@ from brokerwise.runtime.coordinator.moves import (
 )
 from brokerwise.runtime.coordinator.moving import MoveState
 from brokerwise.runtime.coordinator.proposal import PlannedMove, Proposal
-from brokerwise.runtime.service.refusals import ConflictError, RefusalError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError, RefusalError
+from brokerwise.runtime.process.state_file import Sql
 
 START_SECONDS = 60.0  # that brokers have to come up in which a decision waits for
 _OPEN = (DecisionState.STARTING, DecisionState.RUNNING, DecisionState.DONE)

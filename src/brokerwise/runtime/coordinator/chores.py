@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.control import MoveAnswer, MoveOrder
 from brokerwise.runtime.coordinator import drains, moves
 from brokerwise.runtime.coordinator.balancing import Balancing
 from brokerwise.runtime.coordinator.brokers import Broker, the_broker
@@ -19,7 +18,8 @@ from brokerwise.runtime.coordinator.moving import UNFINISHED
 from brokerwise.runtime.coordinator.seats import topics_of
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Telling
-from brokerwise.runtime.wire.errors import RefusedError
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.protocol.control import MoveAnswer, MoveOrder
 
 MOVES_AT_ONCE = 32
 TICK_SECONDS = 0.25

@@ -6,16 +6,6 @@ import ssl
 import time
 from collections.abc import Callable, Iterable
 
-from brokerwise.runtime.control import (
-    BrokerAnswer,
-    BrokerConfiguration,
-    BrokerRegistration,
-    Heartbeat,
-    HeartbeatAnswer,
-    JoinAnswer,
-    JoinRequest,
-    Route,
-)
 from brokerwise.runtime.coordinator import drains, members, moves, seats
 from brokerwise.runtime.coordinator.balancing import Balancing
 from brokerwise.runtime.coordinator.brokers import all_brokers, is_current, the_broker
@@ -28,9 +18,19 @@ from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Ask, Telling
 from brokerwise.runtime.coordinator.watch_data import DataSource
 from brokerwise.runtime.coordinator.watching import Watching
-from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.service.state_file import Sql
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import (
+    BrokerAnswer,
+    BrokerConfiguration,
+    BrokerRegistration,
+    Heartbeat,
+    HeartbeatAnswer,
+    JoinAnswer,
+    JoinRequest,
+    Route,
+)
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 EXPECTED_SECONDS = 30.0  # a broker of the seed that has not registered by then is lost
 Clock = Callable[[], float]

@@ -10,8 +10,8 @@ from enum import StrEnum
 import msgspec
 
 from brokerwise.runtime.coordinator.proposal import Proposal
-from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.process.state_file import Sql
 
 KEPT_DECISIONS = 1_000  # of those that are not under way
 _COLUMNS = (

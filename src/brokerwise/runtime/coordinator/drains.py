@@ -24,8 +24,8 @@ from brokerwise.runtime.coordinator.moves import (
 )
 from brokerwise.runtime.coordinator.seats import chooser, reseat_all, seats_on
 from brokerwise.runtime.coordinator.store import is_colocated, is_overlay
-from brokerwise.runtime.service.refusals import ConflictError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.process.state_file import Sql
 
 ATTEMPTS = 2  # a user that declined is asked again, once
 

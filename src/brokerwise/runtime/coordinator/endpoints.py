@@ -5,15 +5,15 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from brokerwise.runtime import open_files
 from brokerwise.runtime.coordinator import bodies, moves, reporting
 from brokerwise.runtime.coordinator.balance_views import state_of_mind
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.moving import MoveState
-from brokerwise.runtime.limits import MAX_SEQ
-from brokerwise.runtime.service.answers import json_answer
-from brokerwise.runtime.service.refusals import ForbiddenError, NotFoundError
-from brokerwise.runtime.tokens import Holder, Role
+from brokerwise.runtime.net.answers import json_answer
+from brokerwise.runtime.net.refusals import ForbiddenError, NotFoundError
+from brokerwise.runtime.process import open_files
+from brokerwise.runtime.protocol.limits import MAX_SEQ
+from brokerwise.runtime.protocol.tokens import Holder, Role
 
 MAX_MOVES_LISTED = 10_000
 

@@ -8,7 +8,7 @@ from brokerwise.runtime.coordinator.carriers import carried
 from brokerwise.runtime.coordinator.reasons import Reasons
 from brokerwise.runtime.coordinator.seats import Seat, seats_of
 from brokerwise.runtime.coordinator.store import is_planned, setting
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 MOST_FOUND = 20  # topics, and users
 MOST_TOPICS = 100  # of a session

@@ -12,14 +12,14 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.model.interests import Interests
 from brokerwise.model.snapshot import Snapshot
 from brokerwise.runtime.balancing.events import Key, Measured
-from brokerwise.runtime.control import BalancePage
 from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.moves import last_move, unfinished_moves
 from brokerwise.runtime.coordinator.telling import Telling
 from brokerwise.runtime.coordinator.wishes import PERIOD_SECONDS
-from brokerwise.runtime.service.refusals import ConflictError, UnavailableError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError, UnavailableError
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import BalancePage
 
 Row = tuple[str, str, int]  # broker, user, bytes of state
 

@@ -5,18 +5,18 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.control import (
-    CursorRow,
-    JoinAnswer,
-    JoinRequest,
-    Route,
-)
 from brokerwise.runtime.coordinator import carriers
 from brokerwise.runtime.coordinator.brokers import find_broker, is_current
 from brokerwise.runtime.coordinator.routing import highest
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Telling
-from brokerwise.runtime.service.refusals import ConflictError
+from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.protocol.control import (
+    CursorRow,
+    JoinAnswer,
+    JoinRequest,
+    Route,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from brokerwise.runtime.coordinator.brokers import candidates
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 
 def home_of(sql: Sql, topic: str) -> str:

@@ -1,6 +1,6 @@
 """Who has been heard of lately. No clock: every call is told the time, in seconds."""
 
-from brokerwise.runtime.limits import LEASE_SECONDS
+from brokerwise.runtime.protocol.limits import LEASE_SECONDS
 
 
 class Leases:

@@ -2,11 +2,6 @@
 
 import msgspec
 
-from brokerwise.runtime.control import (
-    BrokerConfiguration,
-    BrokerRegistration,
-    OverlayPart,
-)
 from brokerwise.runtime.coordinator.brokers import (
     all_brokers,
     find_broker,
@@ -21,8 +16,13 @@ from brokerwise.runtime.coordinator.carriers import (
 from brokerwise.runtime.coordinator.membership import gone, registered
 from brokerwise.runtime.coordinator.moves import end_moves_of, last_move
 from brokerwise.runtime.coordinator.seats import reseat, reseat_all
-from brokerwise.runtime.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
-from brokerwise.runtime.service.state_file import Sql, count_up
+from brokerwise.runtime.process.state_file import Sql, count_up
+from brokerwise.runtime.protocol.control import (
+    BrokerConfiguration,
+    BrokerRegistration,
+    OverlayPart,
+)
+from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 
 
 def register(

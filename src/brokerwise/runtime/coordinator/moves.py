@@ -7,7 +7,7 @@ from brokerwise.runtime.coordinator.moving import (
     MoveState,
     answered,
 )
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 KEPT_MOVES = 10_000  # of those that are over
 _COLUMNS = "id, user, source, target, home, state, reason, session, decision"

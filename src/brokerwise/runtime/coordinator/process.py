@@ -9,17 +9,17 @@ from pathlib import Path
 import uvloop
 
 from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store
-from brokerwise.runtime.data_client import DataClient
-from brokerwise.runtime.launch import Launch
-from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
-from brokerwise.runtime.open_files import allow_many_files
-from brokerwise.runtime.service.listening import listen, server, url_of
-from brokerwise.runtime.tls import client_tls, server_tls
-from brokerwise.runtime.tokens import Role
-from brokerwise.runtime.wire.requests import ask
+from brokerwise.runtime.net.listening import listen, server, url_of
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.tls import client_tls, server_tls
+from brokerwise.runtime.process.launch import Launch
+from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.process.open_files import allow_many_files
+from brokerwise.runtime.protocol.tokens import Role
 
 _log = logging.getLogger(__name__)
 

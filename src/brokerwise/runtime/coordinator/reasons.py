@@ -16,8 +16,8 @@ from brokerwise.runtime.coordinator.moves import (
 )
 from brokerwise.runtime.coordinator.seats import Seat
 from brokerwise.runtime.coordinator.store import is_planned, setting
-from brokerwise.runtime.service.refusals import NotFoundError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.process.state_file import Sql
 
 _GONE = {
     BrokerState.LOST: "was lost",

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime.control import Axis, Heartbeat
 from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.moves import Move, count_moves
 from brokerwise.runtime.coordinator.store import is_planned, setting
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import Axis, Heartbeat
 
 Reports = Mapping[str, Heartbeat]
 

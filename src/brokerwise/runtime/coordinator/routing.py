@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from brokerwise.runtime.control import CursorRow, Route
+from brokerwise.runtime.protocol.control import CursorRow, Route
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from brokerwise.runtime.control import BrokerAnswer, SessionPlace
 from brokerwise.runtime.coordinator.brokers import (
     all_brokers,
     candidates,
@@ -32,8 +31,9 @@ from brokerwise.runtime.coordinator.store import (
     is_planned,
     setting,
 )
-from brokerwise.runtime.service.refusals import UnavailableError
-from brokerwise.runtime.service.state_file import Sql, count_up
+from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.process.state_file import Sql, count_up
+from brokerwise.runtime.protocol.control import BrokerAnswer, SessionPlace
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import msgspec
 
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.schema import SCHEMA, SCHEMA_VERSION
-from brokerwise.runtime.seed import Seed
-from brokerwise.runtime.service.state_file import (
+from brokerwise.runtime.process.state_file import (
     Sql,
     StateError,
     StateFile,
@@ -19,6 +18,7 @@ from brokerwise.runtime.service.state_file import (
     take,
     transaction,
 )
+from brokerwise.runtime.protocol.seed import Seed
 
 STATE_FILE = "coordinator.sqlite"
 GENERATIONS_APART = 1_000  # routes that may be lost with a machine that lost power

@@ -4,7 +4,10 @@ import ssl
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
-from brokerwise.runtime.control import (
+from brokerwise.runtime.coordinator.load_pages import LoadPage, SessionPage
+from brokerwise.runtime.coordinator.routing import batches
+from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.protocol.control import (
     Address,
     BalancePage,
     CursorRow,
@@ -14,10 +17,11 @@ from brokerwise.runtime.control import (
     RouteChange,
     RouteChangeAnswer,
 )
-from brokerwise.runtime.coordinator.load_pages import LoadPage, SessionPage
-from brokerwise.runtime.coordinator.routing import batches
-from brokerwise.runtime.limits import MAX_FRAME_BYTES, MOVE_SECONDS, REQUEST_SECONDS
-from brokerwise.runtime.wire.errors import UnreachableError
+from brokerwise.runtime.protocol.limits import (
+    MAX_FRAME_BYTES,
+    MOVE_SECONDS,
+    REQUEST_SECONDS,
+)
 
 T = TypeVar("T")
 # A broker that joins waits for those that are told, and for less than a request lasts.

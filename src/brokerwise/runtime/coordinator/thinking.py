@@ -29,8 +29,8 @@ from brokerwise.runtime.coordinator.proposal import (
     Proposal,
 )
 from brokerwise.runtime.coordinator.wishes import PERIOD_SECONDS, Wishes
-from brokerwise.runtime.naming import next_broker
-from brokerwise.runtime.service.refusals import UnavailableError
+from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.protocol.names import next_broker
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from brokerwise.runtime.control import Heartbeat
 from brokerwise.runtime.coordinator.moves import Move
 from brokerwise.runtime.coordinator.moving import MoveState
 from brokerwise.runtime.coordinator.reporting import Reports
@@ -22,6 +21,7 @@ from brokerwise.runtime.coordinator.watch_history import (
     Spread,
     spread,
 )
+from brokerwise.runtime.protocol.control import Heartbeat
 
 
 class Watch:

@@ -11,7 +11,7 @@ from brokerwise.runtime.coordinator.watch_data import DataSource, ask_data
 from brokerwise.runtime.coordinator.watch_sight import count_topics, read_targets
 from brokerwise.runtime.coordinator.watch_topics import TopicBoard
 from brokerwise.runtime.coordinator.watch_turns import Turns
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 TOPICS_SECONDS = 10.0  # each broker is asked so often, and the topics are told
 ASKED_AT_ONCE = 10  # brokers, each second: more of them have their turn later

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.data_answers import ChannelStatus, DatasetStatus
+from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus
 
 ASKED_ALONE = 20  # channels, for their last run; and datasets, for what was wrong
 

@@ -13,10 +13,10 @@ from brokerwise.runtime.coordinator import watch_bodies as bodies
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.mailbox import Mailbox
 from brokerwise.runtime.coordinator.watching import Watching
-from brokerwise.runtime.limits import MAX_NAME_BYTES
-from brokerwise.runtime.service.answers import json_answer
-from brokerwise.runtime.service.api import OPERATORS, Endpoint
-from brokerwise.runtime.service.static import asset_answer
+from brokerwise.runtime.net.answers import json_answer
+from brokerwise.runtime.net.api import OPERATORS, Endpoint
+from brokerwise.runtime.net.static import asset_answer
+from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES
 
 LINES = "application/x-ndjson"
 _FOLDER = "/page/"

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from brokerwise.runtime.control import Heartbeat
 from brokerwise.runtime.coordinator.watch_history import DIGITS
+from brokerwise.runtime.protocol.control import Heartbeat
 
 
 @dataclass(frozen=True)

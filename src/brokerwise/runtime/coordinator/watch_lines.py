@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime.control import Heartbeat
 from brokerwise.runtime.coordinator.brokers import Broker
 from brokerwise.runtime.coordinator.moves import Move
 from brokerwise.runtime.coordinator.reporting import Reports, move_view, shown_state
@@ -18,6 +17,7 @@ from brokerwise.runtime.coordinator.watch_flow import Rate
 from brokerwise.runtime.coordinator.watch_history import DIGITS, Spread
 from brokerwise.runtime.coordinator.watch_sight import Balance
 from brokerwise.runtime.coordinator.watch_topics import TopicRow
+from brokerwise.runtime.protocol.control import Heartbeat
 
 EVERY_SECONDS = 1.0
 

@@ -11,7 +11,7 @@ from brokerwise.runtime.coordinator.moves import count_moves
 from brokerwise.runtime.coordinator.store import is_planned, setting
 from brokerwise.runtime.coordinator.watch_events import DecisionSeen, Sight
 from brokerwise.runtime.coordinator.wishes import read_mode
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 _DECISIONS_SEEN = 20
 

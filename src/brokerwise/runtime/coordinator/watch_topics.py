@@ -11,8 +11,8 @@ from itertools import chain
 
 import msgspec
 
-from brokerwise.runtime.channel_names import is_channel
 from brokerwise.runtime.coordinator.load_pages import LoadPage
+from brokerwise.runtime.protocol.names import is_channel
 
 SHOWN_TOPICS = 200
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from brokerwise.runtime.control import Heartbeat
 from brokerwise.runtime.coordinator import watch_lines as lines
 from brokerwise.runtime.coordinator.balancing import Balancing
 from brokerwise.runtime.coordinator.brokers import the_broker
@@ -25,8 +24,9 @@ from brokerwise.runtime.coordinator.watch_sight import (
     read_last_move,
     read_sight,
 )
-from brokerwise.runtime.service.refusals import UnavailableError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import Heartbeat
 
 MAX_WATCHERS = 50
 

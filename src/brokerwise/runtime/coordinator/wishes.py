@@ -7,7 +7,7 @@ import msgspec
 
 from brokerwise.planners.balance.options import Options
 from brokerwise.runtime.coordinator.store import setting
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 if TYPE_CHECKING:
     from brokerwise.planners.balance.scaling import Sizing

@@ -1,11 +1,9 @@
 """The data cluster's HTTP API: its paths, who may call them, what they answer."""
 
-from brokerwise.runtime import data_answers, data_control
 from brokerwise.runtime.data_cluster import bodies
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.endpoints import Endpoints
-from brokerwise.runtime.limits import MAX_FEED_BYTES
-from brokerwise.runtime.service.api import (
+from brokerwise.runtime.net.api import (
     ANYONE,
     BROKERS,
     OPERATORS,
@@ -13,9 +11,11 @@ from brokerwise.runtime.service.api import (
     Service,
     make_service,
 )
-from brokerwise.runtime.service.fields import Health, Nothing
-from brokerwise.runtime.service.gate import Gate
-from brokerwise.runtime.tokens import Keys
+from brokerwise.runtime.net.fields import Health, Nothing
+from brokerwise.runtime.net.gate import Gate
+from brokerwise.runtime.protocol import data
+from brokerwise.runtime.protocol.limits import MAX_FEED_BYTES
+from brokerwise.runtime.protocol.tokens import Keys
 
 
 def make_app(cluster: DataCluster, keys: Keys) -> Gate:
@@ -35,7 +35,7 @@ def make_app(cluster: DataCluster, keys: Keys) -> Gate:
 
 def endpoints(calls: Endpoints) -> list[Endpoint]:
     """All but those that are open, and the metrics, which are no JSON."""
-    fed, refused = data_answers.Fed, (404, 413)
+    fed, refused = data.Fed, (404, 413)
     feed = Endpoint(
         "POST", "/feed/{dataset}", calls.feed, ANYONE, fed, refused, MAX_FEED_BYTES
     )
@@ -43,8 +43,8 @@ def endpoints(calls: Endpoints) -> list[Endpoint]:
 
 
 def _for_brokers(calls: Endpoints) -> list[Endpoint]:
-    created, done = data_control.BrokerCreated, data_control.Done
-    given, pulled = data_control.SubscribeAnswer, bodies.PullAnswer
+    created, done = data.BrokerCreated, data.Done
+    given, pulled = data.SubscribeAnswer, bodies.PullAnswer
     only, stale = BROKERS, (409,)
     return [
         Endpoint("POST", "/createbroker", calls.create_broker, only, created, stale),
@@ -57,9 +57,9 @@ def _for_brokers(calls: Endpoints) -> list[Endpoint]:
 
 def _for_operators(calls: Endpoints) -> list[Endpoint]:
     only, missing, both = OPERATORS, (404,), (404, 409)
-    dataset, datasets = data_answers.DatasetStatus, data_answers.Datasets
-    channel, channels = data_answers.ChannelStatus, data_answers.Channels
-    status = data_answers.DataStatus
+    dataset, datasets = data.DatasetStatus, data.Datasets
+    channel, channels = data.ChannelStatus, data.Channels
+    status = data.DataStatus
     return [
         Endpoint("POST", "/createdataset", calls.create_dataset, only, Nothing, (409,)),
         Endpoint("POST", "/dropdataset", calls.drop_dataset, only, Nothing, both),

@@ -8,7 +8,7 @@ for that itself. Once is chance: somebody may have killed the process.
 from dataclasses import dataclass
 
 from brokerwise.runtime.data_cluster.covering import Pace
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 DEATHS = 2  # in the same run, then its segments are halved
 DEATHS_ALONE = 3  # over one segment, then it is set aside

@@ -1,15 +1,14 @@
 """What requests look like, for the checks and for the API page.
 
-Those of data_control.py are stated again here, with their bounds: what comes from
+Those of protocol/data.py are stated again here, with their bounds: what comes from
 outside is checked field by field before anything else sees it. Answers are those of
-data_control.py and data_answers.py, but for results, whose data is any JSON object.
+protocol/data.py, but for results, whose data is any JSON object.
 """
 
 from typing import Annotated
 
 from pydantic import BaseModel, Field, FiniteFloat
 
-from brokerwise.runtime import data_control
 from brokerwise.runtime.data_cluster.definitions import (
     MAX_COLUMNS,
     MAX_SQL_LENGTH,
@@ -19,8 +18,9 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.limits import MAX_CURSORS_PER_FRAME
-from brokerwise.runtime.service.fields import MAX_URL_LENGTH, Body, Count, Name
+from brokerwise.runtime.net.fields import MAX_URL_LENGTH, Body, Count, Name
+from brokerwise.runtime.protocol import data
+from brokerwise.runtime.protocol.limits import MAX_CURSORS_PER_FRAME
 
 Many = Field(max_length=MAX_CURSORS_PER_FRAME)
 BrokerUrl = Annotated[
@@ -81,8 +81,8 @@ class BrokerCreation(Body):
     epoch: Count
     url: BrokerUrl
 
-    def plain(self) -> data_control.BrokerCreation:
-        return data_control.BrokerCreation(self.broker, self.epoch, self.url)
+    def plain(self) -> data.BrokerCreation:
+        return data.BrokerCreation(self.broker, self.epoch, self.url)
 
 
 class Wanted(Body):
@@ -99,12 +99,9 @@ class SubscribeRequest(Body):
     epoch: Count
     wanted: Annotated[list[Wanted], Many]
 
-    def plain(self) -> data_control.SubscribeRequest:
-        wanted = (
-            data_control.Wanted(w.user, w.topic, w.cursor, w.latest)
-            for w in self.wanted
-        )
-        return data_control.SubscribeRequest(self.broker, self.epoch, tuple(wanted))
+    def plain(self) -> data.SubscribeRequest:
+        wanted = (data.Wanted(w.user, w.topic, w.cursor, w.latest) for w in self.wanted)
+        return data.SubscribeRequest(self.broker, self.epoch, tuple(wanted))
 
 
 class Ended(Body):
@@ -117,9 +114,9 @@ class UnsubscribeRequest(Body):
     epoch: Count
     ended: Annotated[list[Ended], Many]
 
-    def plain(self) -> data_control.UnsubscribeRequest:
+    def plain(self) -> data.UnsubscribeRequest:
         ended = _ended(self.ended)
-        return data_control.UnsubscribeRequest(self.broker, self.epoch, ended)
+        return data.UnsubscribeRequest(self.broker, self.epoch, ended)
 
 
 class Seen(Body):
@@ -135,8 +132,8 @@ class AcknowledgeRequest(Body):
     offline: Annotated[list[Ended], Many] = Field(default_factory=list)
     serving: Annotated[list[Seen], Many] = Field(default_factory=list)
 
-    def plain(self) -> data_control.AcknowledgeRequest:
-        return data_control.AcknowledgeRequest(
+    def plain(self) -> data.AcknowledgeRequest:
+        return data.AcknowledgeRequest(
             self.broker,
             self.epoch,
             _seen(self.seen),
@@ -155,9 +152,9 @@ class PullRequest(Body):
     epoch: Count
     pulls: Annotated[list[Pull], Many]
 
-    def plain(self) -> data_control.PullRequest:
-        pulls = (data_control.Pull(p.subscription, p.after) for p in self.pulls)
-        return data_control.PullRequest(self.broker, self.epoch, tuple(pulls))
+    def plain(self) -> data.PullRequest:
+        pulls = (data.Pull(p.subscription, p.after) for p in self.pulls)
+        return data.PullRequest(self.broker, self.epoch, tuple(pulls))
 
 
 class ResultAnswer(BaseModel):
@@ -190,9 +187,9 @@ def _columns(columns: list[ColumnBody]) -> tuple[Column, ...]:
     return tuple(Column(column.name, column.type) for column in columns)
 
 
-def _seen(seen: list[Seen]) -> tuple[data_control.Seen, ...]:
-    return tuple(data_control.Seen(s.user, s.subscription, s.seq) for s in seen)
+def _seen(seen: list[Seen]) -> tuple[data.Seen, ...]:
+    return tuple(data.Seen(s.user, s.subscription, s.seq) for s in seen)
 
 
-def _ended(ended: list[Ended]) -> tuple[data_control.Ended, ...]:
-    return tuple(data_control.Ended(e.user, e.topic) for e in ended)
+def _ended(ended: list[Ended]) -> tuple[data.Ended, ...]:
+    return tuple(data.Ended(e.user, e.topic) for e in ended)

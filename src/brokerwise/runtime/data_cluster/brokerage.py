@@ -7,7 +7,8 @@ from brokerwise.runtime.data_cluster import brokers, channels, results, subscrip
 from brokerwise.runtime.data_cluster.notifying import Notifier
 from brokerwise.runtime.data_cluster.sql.parameters_given import parameter_values
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_control import (
+from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreated,
     BrokerCreation,
@@ -18,7 +19,6 @@ from brokerwise.runtime.data_control import (
     SubscribeRequest,
     UnsubscribeRequest,
 )
-from brokerwise.runtime.service.refusals import NotFoundError
 
 Clock = Callable[[], float]
 

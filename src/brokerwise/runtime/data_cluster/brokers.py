@@ -3,10 +3,10 @@ something are part of the caller's transaction."""
 
 from dataclasses import dataclass
 
-from brokerwise.runtime.data_control import BrokerCreation
-from brokerwise.runtime.limits import KEPT_SECONDS
-from brokerwise.runtime.service.refusals import ConflictError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import BrokerCreation
+from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
 HEARD_SECONDS = 10.0  # that a broker speaks is stored no more often than this
 _FLEET = "fleet"  # the setting: whose brokers these are

@@ -13,8 +13,8 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.service.state_file import Sql, count_up
+from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.process.state_file import Sql, count_up
 
 LAST_RUNS = 20  # that are shown
 LAST_SET_ASIDE = 100

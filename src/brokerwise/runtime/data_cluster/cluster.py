@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from brokerwise.runtime.data_answers import ChannelStatus, DatasetStatus, DataStatus
 from brokerwise.runtime.data_cluster import (
     channels,
     datasets,
@@ -26,6 +25,7 @@ from brokerwise.runtime.data_cluster.keyed import KeyedState
 from brokerwise.runtime.data_cluster.notifying import Notifier
 from brokerwise.runtime.data_cluster.scheduler import Scheduler
 from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus, DataStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

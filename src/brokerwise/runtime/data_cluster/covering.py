@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from brokerwise.runtime.limits import SEGMENTS_PER_RUN
+from brokerwise.runtime.protocol.limits import SEGMENTS_PER_RUN
 
 TRIES = 2  # of a run, and of a segment alone
 

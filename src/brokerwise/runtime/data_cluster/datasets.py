@@ -11,8 +11,8 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.service.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.process.state_file import Sql
 
 SHOWN = 20  # of the records kept aside, by `describe`
 

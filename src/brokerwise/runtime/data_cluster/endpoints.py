@@ -9,11 +9,11 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime import open_files
 from brokerwise.runtime.data_cluster import bodies
 from brokerwise.runtime.data_cluster.cluster import DataCluster
-from brokerwise.runtime.limits import MAX_NAME_BYTES
-from brokerwise.runtime.service.refusals import RefusalError
+from brokerwise.runtime.net.refusals import RefusalError
+from brokerwise.runtime.process import open_files
+from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES
 
 NamePart = Annotated[str, Path(max_length=MAX_NAME_BYTES)]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from brokerwise.runtime.data_cluster.records import Reject
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 REASONS = 10  # in one answer
 

@@ -16,8 +16,8 @@ from brokerwise.runtime.data_cluster.keyed import KeyedState
 from brokerwise.runtime.data_cluster.rolling import Roll, Taken, commit_roll, write_roll
 from brokerwise.runtime.data_cluster.segments import remove_files
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.limits import MAX_NAME_BYTES, ROLL_BYTES, ROLL_SECONDS
-from brokerwise.runtime.service.refusals import UnavailableError
+from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, ROLL_BYTES, ROLL_SECONDS
 
 __all__ = ["Fed", "Feeder"]
 

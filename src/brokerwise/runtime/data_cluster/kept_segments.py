@@ -28,7 +28,7 @@ from brokerwise.runtime.data_cluster.segments import (
     write_files,
 )
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.limits import KEPT_SECONDS
+from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
 _log = logging.getLogger(__name__)
 TIDY_SECONDS = 60.0

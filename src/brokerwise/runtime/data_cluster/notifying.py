@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.data_cluster.brokers import KnownBroker
-from brokerwise.runtime.data_control import Notification
-from brokerwise.runtime.limits import REQUEST_SECONDS
+from brokerwise.runtime.protocol.data import Notification
+from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two attempts

@@ -17,7 +17,7 @@ from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.results import Run
 from brokerwise.runtime.data_cluster.store import Store, counter
 from brokerwise.runtime.data_cluster.views import Subscribed, Work
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
 
 if TYPE_CHECKING:
     from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery

@@ -18,19 +18,19 @@ from pyspark.sql import SparkSession
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.pipeline.session import LOCAL_MASTER, start_session
-from brokerwise.runtime.channel_names import SOURCE
 from brokerwise.runtime.data_cluster.api import make_app
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.notifying import Notifier
 from brokerwise.runtime.data_cluster.service_session import service_settings
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.launch import Launch
-from brokerwise.runtime.lifecycle import announce, read_launch, stop_requested
-from brokerwise.runtime.open_files import allow_many_files
-from brokerwise.runtime.service.listening import listen, server, url_of
-from brokerwise.runtime.tls import client_tls, server_tls
-from brokerwise.runtime.tokens import Role
-from brokerwise.runtime.wire.requests import ask
+from brokerwise.runtime.net.listening import listen, server, url_of
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.tls import client_tls, server_tls
+from brokerwise.runtime.process.launch import Launch
+from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.process.open_files import allow_many_files
+from brokerwise.runtime.protocol.names import SOURCE
+from brokerwise.runtime.protocol.tokens import Role
 
 STOP_SECONDS = 5.0  # that Spark may take to stop
 _STARTER = "spark start"  # the thread

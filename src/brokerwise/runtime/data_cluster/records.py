@@ -19,7 +19,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster.definitions import Column, ColumnType, Dataset
 from brokerwise.runtime.data_cluster.timestamps import microseconds
 from brokerwise.runtime.data_cluster.types import arrow_schema, arrow_type
-from brokerwise.runtime.limits import MAX_RECORD_BYTES
+from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
 TEXT_BYTES = 1_000  # of a record that is kept aside
 KEPT_ASIDE = 1_000  # records of one feed; more are only counted

@@ -3,7 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from brokerwise.runtime.data_answers import (
+from brokerwise.runtime.data_cluster import datasets
+from brokerwise.runtime.data_cluster.channels import ChannelDescription
+from brokerwise.runtime.data_cluster.definitions import Column
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import (
     ChannelStatus,
     DatasetStatus,
     DataStatus,
@@ -12,10 +16,6 @@ from brokerwise.runtime.data_answers import (
     SegmentSetAside,
     Typed,
 )
-from brokerwise.runtime.data_cluster import datasets
-from brokerwise.runtime.data_cluster.channels import ChannelDescription
-from brokerwise.runtime.data_cluster.definitions import Column
-from brokerwise.runtime.service.state_file import Sql
 
 
 def dataset_status(sql: Sql, name: str, *, alone: bool) -> DatasetStatus:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerwise.runtime.data_cluster.store import RESULTS, Store
-from brokerwise.runtime.service.state_file import sync
+from brokerwise.runtime.process.state_file import sync
 
 # A row of `results` names at most so many bytes (or one result), so that to read on
 # in the middle of many results is cheap.

@@ -13,9 +13,9 @@ from brokerwise.runtime.data_cluster import attempts
 from brokerwise.runtime.data_cluster.channels import ChannelState
 from brokerwise.runtime.data_cluster.result_files import Written, remove_files
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_control import Pull, PullAnswer, Pulled, Result
-from brokerwise.runtime.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BYTES
-from brokerwise.runtime.service.state_file import Sql
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import Pull, PullAnswer, Pulled, Result
+from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BYTES
 
 ASIDE_KEPT = 1_000  # segments of a channel that are set aside, the newest
 _AROUND_RESULT = 40  # bytes, in an answer

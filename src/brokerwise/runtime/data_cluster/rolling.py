@@ -26,8 +26,8 @@ from brokerwise.runtime.data_cluster.segments import (
     write_files,
 )
 from brokerwise.runtime.data_cluster.store import Store, counter
-from brokerwise.runtime.service.refusals import NotFoundError
-from brokerwise.runtime.service.state_file import Sql, count_up
+from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.process.state_file import Sql, count_up
 
 
 @dataclass(frozen=True, eq=False)

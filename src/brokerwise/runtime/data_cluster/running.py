@@ -17,7 +17,7 @@ from brokerwise.runtime.data_cluster.failing import (
     failure,
 )
 from brokerwise.runtime.data_cluster.views import Views, Work
-from brokerwise.runtime.limits import (
+from brokerwise.runtime.protocol.limits import (
     MAX_RECORD_BYTES,
     RUN_BYTES,
     RUN_ROWS,

@@ -19,7 +19,7 @@ from brokerwise.runtime.data_cluster.running import Runner
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.data_cluster.turns import Notify, Running, Turns
 from brokerwise.runtime.data_cluster.warming import warm
-from brokerwise.runtime.service.refusals import ConflictError
+from brokerwise.runtime.net.refusals import ConflictError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from brokerwise.runtime.data_cluster.definitions import Dataset
 from brokerwise.runtime.data_cluster.store import SEGMENTS, Store
 from brokerwise.runtime.data_cluster.types import arrow_schema
-from brokerwise.runtime.service.state_file import Sql, StateError, sync
+from brokerwise.runtime.process.state_file import Sql, StateError, sync
 
 ANY = (1 << 63) - 1  # later than any segment
 

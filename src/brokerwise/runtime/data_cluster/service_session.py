@@ -1,7 +1,7 @@
 """The settings of the Spark session that runs channels: it lives for long, its jobs are
 short, and somebody waits for each."""
 
-from brokerwise.runtime.limits import RUN_BYTES
+from brokerwise.runtime.protocol.limits import RUN_BYTES
 
 # Beside the results themselves a run hands over their subscriptions and offsets.
 _MOST_COLLECTED = RUN_BYTES + RUN_BYTES // 4

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from brokerwise.runtime.data_cluster.schema import SCHEMA, SCHEMA_VERSION
-from brokerwise.runtime.service.state_file import (
+from brokerwise.runtime.process.state_file import (
     Sql,
     StateFile,
     connect,

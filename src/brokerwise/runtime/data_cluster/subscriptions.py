@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.channel_names import parse_channel_topic
 from brokerwise.runtime.data_cluster.brokers import note_heard
-from brokerwise.runtime.data_control import (
+from brokerwise.runtime.process.state_file import Sql, count_up
+from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     Ended,
     Given,
@@ -24,8 +24,8 @@ from brokerwise.runtime.data_control import (
     UnsubscribeRequest,
     Wanted,
 )
-from brokerwise.runtime.limits import KEPT_SECONDS
-from brokerwise.runtime.service.state_file import Sql, count_up
+from brokerwise.runtime.protocol.limits import KEPT_SECONDS
+from brokerwise.runtime.protocol.names import parse_channel_topic
 
 # The values of a channel's parameters, in its order; raises BrokerwiseError if there
 # is no such channel or a value is not as it must be.

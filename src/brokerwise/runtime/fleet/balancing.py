@@ -13,7 +13,7 @@ from brokerwise.runtime.fleet.balance_answers import (
 from brokerwise.runtime.fleet.keeper import Tell
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.watching import STALL_SECONDS, StalledError
-from brokerwise.runtime.wire.errors import UnreachableError
+from brokerwise.runtime.net.errors import UnreachableError
 
 LOOK_SECONDS = 10.0  # the coordinator asks all brokers first
 PLAN_SECONDS = 120.0  # a very large fleet takes long to plan

@@ -15,7 +15,7 @@ from brokerwise.runtime.fleet.starting import (
     StartError,
     last_line,
 )
-from brokerwise.runtime.launch import Launch, Ready
+from brokerwise.runtime.process.launch import Launch, Ready
 
 START_SECONDS = 60.0  # a process that has not announced itself by then is given up
 STOP_SECONDS = 5.0  # one that was asked to end and has not by then is killed

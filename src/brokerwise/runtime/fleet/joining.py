@@ -13,9 +13,9 @@ from brokerwise.runtime.fleet.operator import OperationRefusedError, Operator
 from brokerwise.runtime.fleet.programs import Programs
 from brokerwise.runtime.fleet.settings import Settings, Tls
 from brokerwise.runtime.fleet.supervisor import kept
-from brokerwise.runtime.naming import next_broker, refusal
-from brokerwise.runtime.tokens import Keys
-from brokerwise.runtime.wire.errors import UnreachableError
+from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.protocol.names import next_broker, refusal
+from brokerwise.runtime.protocol.tokens import Keys
 
 SILENT_SECONDS = 60.0  # a coordinator that was killed is back long before that
 _POLL_SECONDS = 0.2

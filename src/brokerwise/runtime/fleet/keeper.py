@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from brokerwise.runtime.fleet.children import Child, Program, running_child
 from brokerwise.runtime.fleet.restarts import Restarts
 from brokerwise.runtime.fleet.starting import StartError
-from brokerwise.runtime.launch import Ready
+from brokerwise.runtime.process.launch import Ready
 
 Tell = Callable[[str], None]
 

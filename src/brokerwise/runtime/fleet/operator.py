@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.limits import REQUEST_SECONDS
-from brokerwise.runtime.tls import client_tls
-from brokerwise.runtime.wire.errors import RefusedError
-from brokerwise.runtime.wire.requests import ask
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 T = TypeVar("T")
 

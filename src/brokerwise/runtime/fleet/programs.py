@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from brokerwise.runtime.channel_names import SOURCE
 from brokerwise.runtime.fleet.children import Program
 from brokerwise.runtime.fleet.keeper import Keeper, Tell
 from brokerwise.runtime.fleet.restarts import Restarts
@@ -15,8 +14,9 @@ from brokerwise.runtime.fleet.starting import (
     DataClusterStartError,
     StartError,
 )
-from brokerwise.runtime.launch import Launch
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.process.launch import Launch
+from brokerwise.runtime.protocol.names import SOURCE
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 _COORDINATOR = "coordinator"
 

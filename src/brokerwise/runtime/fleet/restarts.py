@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brokerwise.runtime.launch import EXIT_RESTART
+from brokerwise.runtime.process.launch import EXIT_RESTART
 
 FIRST_SECONDS = 0.5
 MOST_SECONDS = 10.0

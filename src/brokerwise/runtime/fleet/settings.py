@@ -7,7 +7,7 @@ from pathlib import Path
 
 from brokerwise.runtime.fleet.children import START_SECONDS, STOP_SECONDS
 from brokerwise.runtime.fleet.restarts import FIRST_SECONDS, MOST_SECONDS
-from brokerwise.runtime.tls import check_tls
+from brokerwise.runtime.net.tls import check_tls
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from brokerwise.runtime.fleet.lock import holding
 from brokerwise.runtime.fleet.processes import ProcessName, machine
 from brokerwise.runtime.fleet.programs import Programs
 from brokerwise.runtime.fleet.settings import Settings
-from brokerwise.runtime.seed import Seed
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.protocol.seed import Seed
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.fleet.operator import FleetStatus, Operator
-from brokerwise.runtime.wire.errors import UnreachableError
+from brokerwise.runtime.net.errors import UnreachableError
 
 STALL_SECONDS = 60.0  # without any change: more than the slowest step of a move
 POLL_SECONDS = 0.1

@@ -11,7 +11,6 @@ import sys
 import uvloop
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.lifecycle import take_place
 from brokerwise.runtime.measuring.generator import Generator
 from brokerwise.runtime.measuring.tasks import (
     Failure,
@@ -21,6 +20,7 @@ from brokerwise.runtime.measuring.tasks import (
     report_line,
     task_of,
 )
+from brokerwise.runtime.process.lifecycle import take_place
 
 
 def main() -> None:

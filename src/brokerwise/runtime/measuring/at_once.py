@@ -17,7 +17,7 @@ from brokerwise.runtime.measuring.running import generate
 from brokerwise.runtime.measuring.settings import Load
 from brokerwise.runtime.measuring.tasks import Task
 from brokerwise.runtime.measuring.trials import Trial
-from brokerwise.runtime.tokens import Keys, Role
+from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.storage.latency_data import LOGS
 from brokerwise.storage.latency_logs import LogFacts, read_facts
 from brokerwise.storage.place import Place

@@ -13,17 +13,17 @@ from time import monotonic_ns
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.coordinator import Coordinator
-from brokerwise.runtime.control import Route
-from brokerwise.runtime.frames import Message, Publish, encode
-from brokerwise.runtime.limits import ACK_SECONDS
 from brokerwise.runtime.measuring.lines import Line, SubscriberLine
 from brokerwise.runtime.measuring.processor_time import TICK_SECONDS, Busy, busy
 from brokerwise.runtime.measuring.record import Record, WrongMessageError
 from brokerwise.runtime.measuring.tasks import Task
 from brokerwise.runtime.measuring.trials import schedule
+from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.net.waiting import few_at_a_time
+from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.frames import Message, Publish, encode
+from brokerwise.runtime.protocol.limits import ACK_SECONDS
 from brokerwise.runtime.replay.worker import payload
-from brokerwise.runtime.tls import client_tls
-from brokerwise.runtime.waiting import few_at_a_time
 from brokerwise.storage.latency_logs import LogFacts, write_log
 
 OPENING = 16  # lines that are being opened at a time

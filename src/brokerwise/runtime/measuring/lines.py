@@ -7,7 +7,8 @@ from collections.abc import Callable
 from time import monotonic_ns
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.protocol.frames import (
     Ack,
     Frame,
     Login,
@@ -19,8 +20,7 @@ from brokerwise.runtime.frames import (
     decode_from_broker,
     encode,
 )
-from brokerwise.runtime.limits import ACK_EVERY
-from brokerwise.runtime.wire.connecting import Dialled, connect
+from brokerwise.runtime.protocol.limits import ACK_EVERY
 
 OPEN_SECONDS = 30.0  # hundreds connect at once to a broker on one core
 

@@ -20,9 +20,9 @@ from brokerwise.runtime.measuring.tasks import (
     task_line,
 )
 from brokerwise.runtime.measuring.trials import Trial
-from brokerwise.runtime.reporting_process import ReportingProcess
+from brokerwise.runtime.process.reporting import ReportingProcess
+from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.runtime.seeding.plain import seed_of_count
-from brokerwise.runtime.tokens import Keys, Role
 
 COMMAND = (sys.executable, "-m", "brokerwise.runtime.measuring")
 NICE = -20  # a machine that does other things must not change what is measured

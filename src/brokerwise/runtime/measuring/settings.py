@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.limits import MAX_FRAME_BYTES
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 
 LEAST_MESSAGES = 10  # of a publisher, of which the first fifth does not count
 MOST_BYTES = MAX_FRAME_BYTES // 2

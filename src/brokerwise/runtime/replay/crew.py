@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.process.reporting import ReportingProcess
 from brokerwise.runtime.replay.tasks import (
     Begin,
     Command,
@@ -20,7 +21,6 @@ from brokerwise.runtime.replay.tasks import (
     as_line,
     report_of,
 )
-from brokerwise.runtime.reporting_process import ReportingProcess
 
 COMMAND = (sys.executable, "-m", "brokerwise.runtime.replay")
 

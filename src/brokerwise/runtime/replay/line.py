@@ -7,7 +7,8 @@ from time import time
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.latency import LatencyHistogram
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.protocol.frames import (
     Ack,
     Frame,
     Login,
@@ -20,13 +21,12 @@ from brokerwise.runtime.frames import (
     decode_from_broker,
     encode,
 )
-from brokerwise.runtime.limits import (
+from brokerwise.runtime.protocol.limits import (
     ACK_EVERY,
     MAX_TOPICS_PER_FRAME,
 )
 from brokerwise.runtime.replay.arrivals import Arrivals
 from brokerwise.runtime.replay.tasks import Line
-from brokerwise.runtime.wire.connecting import Dialled, connect
 
 SUBSCRIBE_SECONDS = 30.0  # thousands of sessions subscribe at once
 CLOSE_SECONDS = 5.0

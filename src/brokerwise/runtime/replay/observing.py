@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.control import Route
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import FleetStatus, Operator
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.replay.counters import LoadReport
-from brokerwise.runtime.seed import Seed
-from brokerwise.runtime.tls import client_tls
-from brokerwise.runtime.wire.requests import ask
 
 ROUTES_PER_REQUEST = 5_000
 REQUEST_SECONDS = 10.0  # a broker may be busy with thousands of sessions

@@ -10,8 +10,8 @@ from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Plan
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.replay.traffic import Publication, Traffic, planned_traffic
-from brokerwise.runtime.seed import Seed
 from brokerwise.runtime.seeding.plans import Approved
 from brokerwise.runtime.seeding.wired import subchannel
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from brokerwise.runtime.broker.latency import LatencyHistogram
 from brokerwise.runtime.fleet.files import FleetFile
+from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.runtime.replay.arrivals import Findings
 from brokerwise.runtime.replay.assigning import tasks_of
 from brokerwise.runtime.replay.comparison import Figure, Latencies, Outcome, since
@@ -16,7 +17,6 @@ from brokerwise.runtime.replay.observing import Observer, refuse_restarted
 from brokerwise.runtime.replay.period import Period
 from brokerwise.runtime.replay.tasks import Result
 from brokerwise.runtime.replay.traffic import Traffic
-from brokerwise.runtime.tokens import Keys, Role
 
 QUIET_SECONDS = 5.0  # nothing has arrived for so long: what is missing is lost
 ROUTE_SECONDS = 10.0  # until brokers that nobody needs have left the routes

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.protocol.seed import Seed
 
 Counts = Mapping[tuple[str, str], int]
 

@@ -9,8 +9,10 @@ from time import time
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.frames import Publish, encode
-from brokerwise.runtime.limits import MAX_FRAME_BYTES
+from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.net.waiting import few_at_a_time
+from brokerwise.runtime.protocol.frames import Publish, encode
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 from brokerwise.runtime.replay.arrivals import Arrivals, Findings, Streams
 from brokerwise.runtime.replay.line import LineError, OpenLine, Tally
 from brokerwise.runtime.replay.schedule import schedule
@@ -26,8 +28,6 @@ from brokerwise.runtime.replay.tasks import (
     Speech,
     Task,
 )
-from brokerwise.runtime.tls import client_tls
-from brokerwise.runtime.waiting import few_at_a_time
 
 OPENING = 64  # lines that are being opened at a time
 WINDOW = 8  # messages unconfirmed on a line: more would only wait longer

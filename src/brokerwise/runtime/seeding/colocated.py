@@ -5,7 +5,7 @@ from collections import Counter
 from brokerwise.model.colocation import ColocationPlan, replica_name
 from brokerwise.model.errors import InputError
 from brokerwise.model.topic_table import TopicTable
-from brokerwise.runtime.seed import Seed, SeedBroker
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 from brokerwise.runtime.seeding.names import sendable
 from brokerwise.runtime.seeding.plain import broker_name
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.naming import refusal
+from brokerwise.runtime.protocol.names import refusal
 
 _SHOWN = 40  # letters of a name
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from brokerwise.model.plan import Plan
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 from brokerwise.runtime.seeding.names import sendable
 from brokerwise.runtime.seeding.plain import broker_name
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.seed import Seed, SeedBroker
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 
 PLACEMENTS = ("nearest", "round-robin", "random")
 

@@ -15,8 +15,8 @@ from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.patterns import is_pattern, matches
-from brokerwise.runtime.seed import Seed
+from brokerwise.runtime.protocol.names import is_pattern, matches
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.seeding.colocated import colocated_seed
 from brokerwise.runtime.seeding.placed import placed_seed
 from brokerwise.runtime.seeding.wired import wired_seed

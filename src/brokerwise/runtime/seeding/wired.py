@@ -7,10 +7,10 @@ import numpy as np
 
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan, Trees
-from brokerwise.runtime.control import Axis, Branch, OverlayPart
-from brokerwise.runtime.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.protocol.control import Axis, Branch, OverlayPart
+from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.protocol.subchannels import PREFIX
 from brokerwise.runtime.seeding.names import sendable
-from brokerwise.runtime.space import PREFIX
 
 
 def wired_seed(plan: OverlayPlan, network: Network) -> Seed:

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.channel_names import Value, value_text
 from brokerwise.runtime.data_cluster.definitions import Channel, Column, ColumnType
 from brokerwise.runtime.data_cluster.sql.parameters_given import parameter_values
 from brokerwise.runtime.data_cluster.timestamps import microseconds
+from brokerwise.runtime.protocol.names import Value, value_text
 
 
 def one(kind: str) -> Channel:

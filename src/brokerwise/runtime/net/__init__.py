@@ -1,0 +1,1 @@
+"""HTTP and WebSocket, server and client side."""

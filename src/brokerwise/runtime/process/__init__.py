@@ -1,0 +1,1 @@
+"""What every process of a fleet needs: to start, stop, log and keep its state."""

@@ -1,0 +1,79 @@
+"""The life of a process of the fleet: how it learns what it is, and when to stop."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Collection
+
+import msgspec
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.process.launch import Launch, Ready
+
+_AUTOGROUP = "/proc/self/autogroup"
+
+
+def read_launch() -> Launch:
+    """The line on standard input that says what to be, and on which cores."""
+    line = sys.stdin.buffer.readline()
+    try:
+        launch = msgspec.json.decode(line, type=Launch)
+    except msgspec.DecodeError as cause:
+        raise BrokerwiseError(
+            f"standard input: found {line[:40]!r}, expected a line of JSON that says "
+            f"what to start: {cause}",
+            hint="This program is started by: brokerwise up",
+        ) from cause
+    take_place(launch.cores, launch.nice)
+    return launch
+
+
+def take_place(cores: Collection[int], nice: int) -> bool:
+    """Run on these cores only, if any are given, and before (or after) others by this
+    much; False if that is not allowed. For whatever is started from now on, too.
+
+    To be called before there are threads, which would stay as they are.
+    """
+    if cores:
+        os.sched_setaffinity(0, cores)
+    if not nice:
+        return True
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+        # Linux may share out time by session first, and by process only within one.
+        if os.path.exists(_AUTOGROUP) and os.getsid(0) == os.getpid():
+            with open(_AUTOGROUP, "w") as file:
+                file.write(str(nice))
+    except OSError:
+        return False
+    return True
+
+
+def announce(name: str, url: str) -> None:
+    """Say on standard output that the process can be used."""
+    line = msgspec.json.encode(Ready(name, url, os.getpid()))
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def stop_requested() -> asyncio.Event:
+    """Set on SIGTERM, on SIGINT, and when standard input ends: whoever started this
+    process has gone."""
+    loop = asyncio.get_running_loop()
+    event = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, event.set)
+
+    def watch() -> None:
+        # Not through sys.stdin: Python aborts when it ends while a thread reads it.
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        try:
+            loop.call_soon_threadsafe(event.set)
+        except RuntimeError:  # the loop has ended before
+            return
+
+    threading.Thread(target=watch, name="standard input", daemon=True).start()
+    return event

@@ -1,0 +1,1 @@
+"""What goes over the wire: frames and bodies, names, limits, order, tokens."""

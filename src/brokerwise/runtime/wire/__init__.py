@@ -1,1 +1,0 @@
-"""Bytes on a socket: one port for HTTP and WebSocket, and the other end of both."""
