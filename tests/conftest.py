@@ -1,5 +1,7 @@
 """Fixtures for all tests."""
 
+import asyncio
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +28,7 @@ settings.register_profile(
 settings.load_profile("brokerwise")
 
 _TESTS = Path(__file__).parent
+_ASYNC_SECONDS = 120
 
 # One session for hundreds of tests has more compiled code than a short job, for which
 # the default of a quick JVM (48 MB) is made: it would compile the same again and again.
@@ -51,6 +54,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("browser"))
         if folder == "runtime":
             item.add_marker(pytest.mark.live)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run `async def test_...`, each in a loop of its own and for two minutes at most."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    names = inspect.signature(test).parameters
+    given = {name: pyfuncitem.funcargs[name] for name in names}
+    asyncio.run(asyncio.wait_for(test(**given), _ASYNC_SECONDS))
+    return True
 
 
 @pytest.fixture(scope="session")
