@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run `async def test_...`, each in a loop of its own and for two minutes at most."""
+    """Run `async def test_...`, each in its own loop, for at most two minutes."""
     test = pyfuncitem.obj
     if not inspect.iscoroutinefunction(test):
         return None
