@@ -33,6 +33,13 @@ def compare(name: str, found: Json) -> None:
         pytest.fail("\n".join(lines), pytrace=False)
 
 
+def known(name: str, found: set[str]) -> None:
+    """As `compare`, of names of which only some are seen each time."""
+    path = FILES / f"{name}.json"
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    compare(name, sorted({*before, *found}))
+
+
 def pretty(value: Json, indent: int = 0, used: int = 0) -> str:
     """Sorted keys; on one line what fits on one, `used` columns of which are taken."""
     flat = json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -99,16 +99,16 @@ def _balance(call: Any) -> None:
     call("operator", "GET /balance")
     call("operator", "POST /balance/plan", {"policy": "ldm", "max_moves": 1})
     call("operator", "POST /balance/plan", {"policy": "best"}, note="no such policy")
-    call("operator", "POST /balance/approve", {"digest": "abcdef"}, note="unknown")
-    call("operator", "POST /balance/approve", {"digest": "xyz"}, note="no digest")
-    automatic = {"automatic": True, "every_seconds": 1000.0, "confirm": 3}
-    call("operator", "POST /balance/mode", automatic)
-    call("operator", "POST /balance/mode", {"automatic": False}, note="manual")
-    call("operator", "POST /balance/pause")
-    call("operator", "POST /balance/resume")
     call("operator", "GET /balance/decisions?limit=10")
     call("operator", "GET /balance/decisions/1")
     call("operator", "GET /balance/decisions/999", note="there is none")
+    call("operator", "POST /balance/approve", {"digest": "abcdef"}, note="unknown")
+    call("operator", "POST /balance/approve", {"digest": "xyz"}, note="no digest")
+    call("operator", "POST /balance/pause")
+    automatic = {"automatic": True, "every_seconds": 1000.0, "confirm": 3}
+    call("operator", "POST /balance/mode", automatic)
+    call("operator", "POST /balance/mode", {"automatic": False}, note="manual")
+    call("operator", "POST /balance/resume")
     call("operator", "GET /balance/wanted")
 
 
@@ -187,6 +187,13 @@ def broker_calls(fleet: Fleet) -> dict[str, Any]:
     call("broker", "GET /nowhere")
     call("broker", "GET /publish", note="the wrong method")
     call("ann", "GET /load", note="as a user")
+    return call.noted
+
+
+def stop_call(fleet: Fleet) -> dict[str, Any]:
+    """The last one: a broker that is told to restart."""
+    call = fleet.calls("http" + fleet.brokers()["b0"]["url"].removeprefix("ws"))
+    call("broker", "POST /control/stop", {"restart": True})
     return call.noted
 
 

@@ -140,7 +140,7 @@ INSERT INTO channel_datasets VALUES ('far', 'fires'), ('near', 'fires');
 INSERT INTO set_aside VALUES ('far', 1, 'it cannot be processed', 1700000000.5);
 INSERT INTO subscriptions VALUES
     (1, 'near', 'channel/near?place=here', '["here"]', 1, 2);
-INSERT INTO frontends VALUES ('ann', 1, 0, '', <now>);
+INSERT INTO frontends VALUES ('ann', 1, 0, '', <now>), ('cid', 1, 0, '', <now>);
 INSERT INTO runs VALUES
     ('near', 1, 1, 1, 1, 1, 1, 2, 58, 'near-1.ndjson', <now>, <now>);
 INSERT INTO results VALUES (1, 1, 2, 'near', 1, 0, 58);
