@@ -9,7 +9,8 @@ from typing import Any
 
 from tests.cli.crowd import crowd
 from tests.golden.fleet import Fleet, Said, ask, command
-from tests.golden.forms import merged_shape, shape
+from tests.golden.forms import merged_shape, nullable, shape
+from tests.golden.http_calls import overlay_calls
 from tests.processes import BROKERWISE, Process, wait_until
 
 SECONDS = 60.0
@@ -40,15 +41,16 @@ class Commands:
         shown: dict[str, Any] = {"exit code": said.code}
         if "--json" in words and said.out:
             lines = [json.loads(line) for line in said.out.splitlines()]
-            shown["json"] = _filled(merged_shape(lines))
+            shown["json"] = _filled(nullable(merged_shape(lines)))
         if said.code:
             shown["error"] = self._steady(said.err)
         self.noted[name] = shown
 
     def _steady(self, text: str) -> str:
-        text = text.replace(str(self._state), "STATE")
+        """Without what went on before it."""
+        text = text[max(text.find("error: "), 0) :].replace(str(self._state), "STATE")
         text = text.replace(str(self._state.parent), "FOLDER")
-        return re.sub(r"process \d+", "process PID", text).rstrip("\n")
+        return re.sub(r"(process|decision) \d+", r"\1 N", text).rstrip("\n")
 
 
 def _filled(found: Any) -> Any:
@@ -213,14 +215,29 @@ def last_commands(fleet: Fleet) -> dict[str, Any]:
 
 
 def planned_commands(state: Path, plan: Path) -> dict[str, Any]:
-    """Of a fleet that runs a plan."""
+    """Of a fleet that runs a plan for users."""
     say = Commands(state)
     try:
         say("up --detach --plan", str(plan))
         say("status")
-        say("status --topics")
         say("replay")
+        say("status --topics")
         say("up --plan", str(plan), "--data-cluster", note="a data cluster too")
+        say("drain b1")
+        say("replay", note="a broker is not up")
     finally:
         say("down")
     return say.noted
+
+
+def overlay_commands(state: Path, plan: Path) -> dict[str, Any]:
+    """Of a fleet that runs an overlay plan, with what its services answer then."""
+    say = Commands(state)
+    try:
+        up = say("up --detach --plan", str(plan))
+        say("replay")
+        say("status --topics")
+        call = overlay_calls(Fleet(state, up))
+    finally:
+        say("down")
+    return {**say.noted, **call}

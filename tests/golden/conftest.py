@@ -119,3 +119,13 @@ def _tour(fleet: Fleet, folder: Path) -> Tour:
         last_commands=last_said,
         state=fleet.state,
     )
+
+
+@pytest.fixture(scope="session")
+def overlay(place: Path) -> dict[str, Any]:
+    """What commands say of a fleet that runs an overlay plan, and what it answers."""
+    network, plan = str(place / "network"), str(place / "overlay")
+    words = "generate network --users 6 --brokers 2 --subchannels 4 --width 0.02"
+    assert command(*words.split(), "--out", network).code == 0
+    assert command("overlay", network, "--algorithm", "greedy", "--out", plan).code == 0
+    return commands.overlay_commands(place / "overlaid", Path(plan))

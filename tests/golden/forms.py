@@ -39,6 +39,16 @@ UNSTEADY = {
 
 # Counts that a broker reports now and then, in what is said of it beside them.
 REPORTED = {"delivered", "received", "sessions", "topics"}
+# Null for as long as there is nothing to say, which is a matter of time.
+NULLABLE = {
+    "last_fed": "number",
+    "last_move": "number",
+    "last_run": "number",
+    "p50_ms": "number",
+    "p90_ms": "number",
+    "results": "integer",
+    "took_ms": "number",
+}
 _ADDRESS = re.compile(r"(ws|http)://127\.0\.0\.1:\d+")
 
 
@@ -98,10 +108,23 @@ def _merged(shapes: list[Json]) -> Json:
     if all(each == first for each in rest):
         return first
     if all(isinstance(each, str) for each in shapes):
-        names = {name for each in shapes for name in each.split(" or ")}
-        return " or ".join(sorted(names))
+        either = {name for each in shapes for name in each.split(" or ")}
+        return " or ".join(sorted(either))
     filled = [each for each in shapes if each != "null"]
     return {"null or": _merged(filled)} if len(filled) < len(shapes) else shapes
+
+
+def nullable(found: Json) -> Json:
+    """A shape in which what may be null says so."""
+    if isinstance(found, list):
+        return [nullable(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    shown = {name: nullable(each) for name, each in found.items()}
+    for name in shown.keys() & NULLABLE.keys():
+        if {*str(shown[name]).split(" or ")} <= {"null", NULLABLE[name]}:
+            shown[name] = f"null or {NULLABLE[name]}"
+    return shown
 
 
 def series(text: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from tests.golden.fleet import Fleet, ask
-from tests.golden.forms import series
+from tests.golden.forms import series, shape
 from tests.processes import wait_until
 
 SECONDS = 30.0
@@ -188,6 +188,37 @@ def broker_calls(fleet: Fleet) -> dict[str, Any]:
     call("broker", "GET /publish", note="the wrong method")
     call("ann", "GET /load", note="as a user")
     return call.noted
+
+
+def overlay_calls(fleet: Fleet) -> dict[str, Any]:
+    """What is different in a fleet that runs an overlay plan; the keys and types of
+    it, as names and numbers are the plan's."""
+    operator, broker = fleet.tokens["operator"], fleet.tokens["broker"]
+    url = fleet.coordinator
+    name, about = next(iter(fleet.brokers().items()))
+    page = "http" + about["url"].removeprefix("ws")
+    again = {"broker": name, "url": about["url"], "pid": about["pid"]}
+    answers = {
+        "GET /subchannels": ask(f"{url}/subchannels", operator),
+        "GET /topics": ask(f"{url}/topics", operator),
+        "GET /load (of a broker)": ask(f"{page}/load", broker),
+        "POST /registerbroker": ask(f"{url}/registerbroker", broker, again),
+    }
+    return {call: _by_any_name(shape(got.json)) for call, got in answers.items()}
+
+
+def _by_any_name(found: Any) -> Any:
+    """What is there by the names of topics, users or brokers, once, under `*`."""
+    if isinstance(found, list):
+        return [_by_any_name(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    return {
+        key: {"*": next(iter(each.values()))}
+        if key in ("topics", "users", "links") and isinstance(each, dict) and each
+        else _by_any_name(each)
+        for key, each in found.items()
+    }
 
 
 def stop_call(fleet: Fleet) -> dict[str, Any]:

@@ -24,6 +24,10 @@ def test_commands_on_a_fleet_that_runs_a_plan(planned: dict[str, Any]) -> None:
     compare("planned_commands", planned)
 
 
+def test_commands_on_a_fleet_that_runs_an_overlay(overlay: dict[str, Any]) -> None:
+    compare("overlay_commands", overlay)
+
+
 def test_up_until_it_is_told_to_end(tour: Tour, fresh: Process) -> None:
     ready = json.loads(fresh.line_with('"ready"'))
     fresh.terminate()

@@ -9,18 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.golden.fleet import SECONDS, Fleet
-from tests.golden.forms import merged_shape
-
-# Null for as long as there is nothing to say, which is a matter of time.
-NULLABLE = {
-    "last_fed": "number",
-    "last_move": "number",
-    "last_run": "number",
-    "p50_ms": "number",
-    "p90_ms": "number",
-    "results": "integer",
-    "took_ms": "number",
-}
+from tests.golden.forms import merged_shape, nullable
 
 
 class Watched:
@@ -33,7 +22,7 @@ class Watched:
         """By kind. What is there by the name of a broker is under `*`."""
         kinds = sorted({line["kind"] for line in self.lines})
         return {
-            kind: _nullable(
+            kind: nullable(
                 merged_shape([_nameless(x) for x in self.lines if x["kind"] == kind])
             )
             for kind in kinds
@@ -41,18 +30,6 @@ class Watched:
 
     def events(self) -> set[str]:
         return {line["what"] for line in self.lines if line["kind"] == "event"}
-
-
-def _nullable(shape: Any) -> Any:
-    if isinstance(shape, list):
-        return [_nullable(each) for each in shape]
-    if not isinstance(shape, dict):
-        return shape
-    found = {name: _nullable(each) for name, each in shape.items()}
-    for name in found.keys() & NULLABLE.keys():
-        if {*str(found[name]).split(" or ")} <= {"null", NULLABLE[name]}:
-            found[name] = f"{NULLABLE[name]} or null"
-    return found
 
 
 def _nameless(line: dict[str, Any]) -> dict[str, Any]:
