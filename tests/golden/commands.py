@@ -14,6 +14,14 @@ from tests.golden.http_calls import overlay_calls
 from tests.processes import BROKERWISE, Process, wait_until
 
 SECONDS = 60.0
+# Lists whose length is a matter of what was measured: brokers that a proposal adds or
+# closes, configurations that were cut short or were sent to late.
+MEASURED = {
+    "added": "text",
+    "censored": "integer",
+    "closing": "text",
+    "late": "integer",
+}
 
 
 class Commands:
@@ -54,13 +62,13 @@ class Commands:
 
 
 def _filled(found: Any) -> Any:
-    """Which brokers a proposal adds or closes is a matter of what was measured."""
+    """With lists that may be empty as if they were not."""
     if isinstance(found, list):
         return [_filled(each) for each in found]
     if not isinstance(found, dict):
         return found
     return {
-        name: ["text"] if name in ("added", "closing") else _filled(each)
+        name: [MEASURED[name]] if name in MEASURED else _filled(each)
         for name, each in found.items()
     }
 
