@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, get_args
 
-from brokerwise.runtime.frames import (
+from brokerwise.runtime.protocol.frames import (
     CloseCode,
     FrameError,
     FromBroker,
