@@ -21,10 +21,15 @@ from brokerwise.model.workload import Workload
 from brokerwise.report.reports import render
 from brokerwise.runtime.fleet.files import FleetFile, write_fleet
 from brokerwise.runtime.fleet.processes import ProcessName
-from brokerwise.runtime.replay.arrivals import Findings
-from brokerwise.runtime.replay.comparison import Figure, Latencies, Outcome
-from brokerwise.runtime.replay.period import Period, period_of
-from brokerwise.runtime.replay.traffic import Traffic
+from brokerwise.runtime.load.arrivals import Findings
+from brokerwise.runtime.load.traffic import (
+    Figure,
+    Latencies,
+    Outcome,
+    Period,
+    Traffic,
+    period_of,
+)
 from brokerwise.runtime.seeding.placed import placed_seed
 from brokerwise.runtime.seeding.plans import Approved
 from brokerwise.storage.network import write_network
@@ -281,7 +286,7 @@ def test_a_different_outcome_ends_with_1(
     async def run_badly(_: object) -> Outcome:
         return spoiled(period)
 
-    monkeypatch.setattr("brokerwise.runtime.replay.run.Replay.run", run_badly)
+    monkeypatch.setattr("brokerwise.runtime.load.replay.Replay.run", run_badly)
     assert run(["replay", "--state", str(tmp_path), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["status"] == "different"
 

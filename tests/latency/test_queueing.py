@@ -23,7 +23,7 @@ from brokerwise.latency.queueing import (
     traffic_of,
 )
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.measuring.trials import Trial, schedule
+from brokerwise.runtime.load.trials import Trial, schedule
 from brokerwise.storage.latency_logs import LoggedTopic
 
 TIMES = (2.5, 5.0, 7.5, 10.0)

@@ -18,7 +18,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.measuring.series import Series
+    from brokerwise.runtime.load.series import Series
 
 
 def measure(

@@ -8,7 +8,7 @@ from brokerwise.report.numbers import counted, percent, significant
 
 if TYPE_CHECKING:
     from brokerwise.model.latency import LatencyRows
-    from brokerwise.runtime.measuring.planned import PlannedSeries
+    from brokerwise.runtime.load.series import PlannedSeries
 
 MOST_LINES = 40
 Over = Mapping[tuple[int, int], int]

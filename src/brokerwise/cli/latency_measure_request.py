@@ -8,9 +8,8 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.units import parse_bytes
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.measuring.drawn import DrawnSeries
-    from brokerwise.runtime.measuring.planned import PlannedSeries
-    from brokerwise.runtime.measuring.settings import Load
+    from brokerwise.runtime.load.series import DrawnSeries, PlannedSeries
+    from brokerwise.runtime.load.trials import Load
 
 MOST_TOPICS = 8
 OF_DRAWING = ("k", "configurations", "processing", "target_ms")
@@ -28,7 +27,7 @@ class Sending:
     seed: int
 
     def load(self) -> "Load":
-        from brokerwise.runtime.measuring.settings import Load
+        from brokerwise.runtime.load.trials import Load
 
         return Load(
             messages=self.messages,
@@ -51,8 +50,8 @@ class Drawing:
 def drawn_series(drawing: Drawing, sending: Sending) -> "DrawnSeries":
     """Raises InputError for what cannot be measured."""
     from brokerwise.latency.design import MIXED, Design
-    from brokerwise.runtime.measuring.drawn import DrawnSeries
-    from brokerwise.runtime.measuring.machine import cores_for
+    from brokerwise.runtime.load.measure import cores_for
+    from brokerwise.runtime.load.series import DrawnSeries
 
     design = Design(
         parse_ks(drawing.k),
@@ -68,8 +67,8 @@ def drawn_series(drawing: Drawing, sending: Sending) -> "DrawnSeries":
 
 def planned_series(plan: str, sending: Sending) -> "PlannedSeries":
     """Raises InputError for what cannot be measured."""
-    from brokerwise.runtime.measuring.machine import cores_for
-    from brokerwise.runtime.measuring.planned import PlannedSeries
+    from brokerwise.runtime.load.measure import cores_for
+    from brokerwise.runtime.load.series import PlannedSeries
     from brokerwise.storage.colocation_plan import read_colocation_plan
     from brokerwise.storage.place import Place
 

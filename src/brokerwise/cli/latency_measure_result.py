@@ -9,10 +9,8 @@ from brokerwise.cli.countdown import counting_down
 from brokerwise.cli.latency_measure_plan import plan_result, targets_of
 from brokerwise.cli.signals import run_until_told
 from brokerwise.pipeline.latency_logs import count_over, reduce_logs
-from brokerwise.runtime.measuring.directory import Directory, measuring_in
-from brokerwise.runtime.measuring.machine import machine
-from brokerwise.runtime.measuring.planned import PlannedSeries
-from brokerwise.runtime.measuring.series import Series, commit_series
+from brokerwise.runtime.load.measure import Directory, machine, measuring_in
+from brokerwise.runtime.load.series import PlannedSeries, Series, commit_series
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

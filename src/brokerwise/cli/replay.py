@@ -18,8 +18,7 @@ from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
-    from brokerwise.runtime.replay.comparison import Outcome
-    from brokerwise.runtime.replay.period import Period
+    from brokerwise.runtime.load.traffic import Outcome, Period
     from brokerwise.runtime.seeding.plans import Approved
     from brokerwise.storage.place import Place
 
@@ -174,8 +173,8 @@ def _replayed(
     import uvloop
 
     from brokerwise.cli.replay_progress import StageBars
-    from brokerwise.runtime.replay.period import period_of
-    from brokerwise.runtime.replay.run import Replay
+    from brokerwise.runtime.load.replay import Replay
+    from brokerwise.runtime.load.traffic import period_of
 
     period = period_of(approved)
     workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS)

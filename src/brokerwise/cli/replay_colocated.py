@@ -10,9 +10,9 @@ from brokerwise.cli.signals import run_until_told
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
-    from brokerwise.runtime.measuring.at_once import Seen
-    from brokerwise.runtime.measuring.planned import PlannedSeries
-    from brokerwise.runtime.measuring.settings import Load
+    from brokerwise.runtime.load.colocated import Seen
+    from brokerwise.runtime.load.series import PlannedSeries
+    from brokerwise.runtime.load.trials import Load
     from brokerwise.runtime.seeding.plans import Approved
 
 RATE_EACH = 4.0  # messages a second of one publisher, as in `latency measure`
@@ -28,8 +28,8 @@ def replay_colocated(
     progress: LiveProgress,
 ) -> dict[str, Any]:
     """Load a fleet with what its plan says, for so long; what --json prints."""
-    from brokerwise.runtime.measuring.planned import PlannedSeries
-    from brokerwise.runtime.measuring.running import Cores
+    from brokerwise.runtime.load.measure import Cores
+    from brokerwise.runtime.load.series import PlannedSeries
     from brokerwise.storage.colocation_plan import read_colocation_plan
     from brokerwise.storage.place import Place
 
@@ -64,7 +64,7 @@ def colocated_text(result: dict[str, Any]) -> str:
 
 
 def _load(seconds: float) -> "Load":
-    from brokerwise.runtime.measuring.settings import ROOM_SECONDS, Load
+    from brokerwise.runtime.load.trials import ROOM_SECONDS, Load
 
     return Load(
         messages=ceil(seconds * RATE_EACH),
@@ -80,8 +80,8 @@ async def _measured(
     from brokerwise.model.colocation import ColocationPlan
     from brokerwise.model.topic_table import TopicTable
     from brokerwise.runtime.fleet.operator import Operator
-    from brokerwise.runtime.measuring.at_once import measure_at_once
-    from brokerwise.runtime.replay.observing import refuse_other_fleet
+    from brokerwise.runtime.load.colocated import measure_at_once
+    from brokerwise.runtime.load.replay import refuse_other_fleet
     from brokerwise.runtime.seeding.colocated import replica_names
     from brokerwise.runtime.seeding.plain import broker_name
 
@@ -116,8 +116,8 @@ def _write(output: Any, series: "PlannedSeries", seen: "Seen") -> None:
     """Rows as latency data: `colocate --from PLAN --observed DIR` reads them."""
     from os import cpu_count
 
-    from brokerwise.runtime.measuring.machine import machine
-    from brokerwise.runtime.measuring.series import quality
+    from brokerwise.runtime.load.measure import machine
+    from brokerwise.runtime.load.series import quality
     from brokerwise.storage.latency_data import stage_latency_data
 
     settings = {**series.settings(), **quality([seen.facts])}

@@ -16,7 +16,7 @@ from rich.progress import (
 from brokerwise.cli.console import stderr
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.replay.run import Stage
+    from brokerwise.runtime.load.replay import Stage
 
 
 class StageBars:

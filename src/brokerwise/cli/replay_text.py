@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from brokerwise.model.metric import THOUSANDTHS
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.replay.comparison import Outcome
-    from brokerwise.runtime.replay.period import Period
+    from brokerwise.runtime.load.traffic import Outcome, Period
 
 SHOWN = 10  # differences on screen
 LISTED = 1_000  # in JSON

@@ -1,0 +1,1 @@
+"""The load generator: replays a plan, measures latencies, on real brokers."""

@@ -1,0 +1,271 @@
+"""A replay from its first connection to its verdict.
+
+It asks the fleet whether it runs this plan, and brokers for their counters before and
+after; workers send and receive.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.runtime.broker.latency import LatencyHistogram
+from brokerwise.runtime.fleet.files import FleetFile
+from brokerwise.runtime.fleet.operator import FleetStatus, Operator
+from brokerwise.runtime.load.arrivals import Findings
+from brokerwise.runtime.load.crew import Crew, Result, crew_of, tasks_of
+from brokerwise.runtime.load.traffic import (
+    Figure,
+    Latencies,
+    LoadReport,
+    Outcome,
+    Period,
+    Traffic,
+    since,
+    traffic_of,
+)
+from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.seed import Seed
+from brokerwise.runtime.protocol.tokens import Keys, Role
+
+ROUTES_PER_REQUEST = 5_000
+REQUEST_SECONDS = 10.0  # a broker may be busy with thousands of sessions
+
+
+class RestartedBrokerError(BrokerwiseError):
+    """A broker has started again meanwhile, and counts from zero."""
+
+    def __init__(self, broker: str) -> None:
+        self.broker = broker
+        super().__init__(
+            f"{broker} has started again during the replay: what it counted is gone"
+        )
+
+
+@dataclass(frozen=True)
+class _Routes:
+    routes: tuple[Route, ...] = ()
+
+
+class Observer:
+    """Asks coordinator and brokers of a fleet. Calls raise UnreachableError and
+    RefusedError; cancelling one loses nothing."""
+
+    def __init__(self, fleet: FleetFile) -> None:
+        self._fleet = fleet
+        self._tls = client_tls(fleet.coordinator, fleet.authority)
+
+    async def brokers(self, seed: Seed) -> dict[str, str]:
+        """URLs of the brokers; InputError unless all of the plan's are up."""
+        status = await Operator(self._fleet).status()
+        refuse_other_fleet(seed, status)
+        return {b.broker: b.url for b in status.brokers if b.state == "up"}
+
+    async def routes(self, topics: Sequence[str]) -> dict[str, Route]:
+        found: dict[str, Route] = {}
+        for start in range(0, len(topics), ROUTES_PER_REQUEST):
+            answer = await ask(
+                f"{self._fleet.coordinator}/routes",
+                {"topics": topics[start : start + ROUTES_PER_REQUEST]},
+                _Routes,
+                token=self._fleet.operator_token,
+                seconds=REQUEST_SECONDS,
+                ssl=self._tls,
+            )
+            found |= {route.topic: route for route in answer.routes}
+        return found
+
+    async def loads(self, brokers: Mapping[str, str]) -> list[LoadReport]:
+        """The counters of these brokers, given their URLs."""
+        return await asyncio.gather(*(self._load(url) for url in brokers.values()))
+
+    async def _load(self, url: str) -> LoadReport:
+        return await ask(
+            f"{url.replace('ws', 'http', 1)}/load",
+            None,
+            LoadReport,
+            method="GET",
+            token=self._fleet.broker_token,
+            seconds=REQUEST_SECONDS,
+            ssl=self._tls,
+        )
+
+
+def refuse_other_fleet(seed: Seed, status: FleetStatus) -> None:
+    """Refuse a fleet that does not run this plan, or not with all its brokers."""
+    if status.digest != seed.digest:
+        raise InputError(
+            _other_plan(seed.plan, status.plan),
+            hint=f"Run this one: brokerwise up --plan {seed.plan}",
+        )
+    states = {b.broker: b.state for b in status.brokers}
+    missing = [b.name for b in seed.brokers if states.get(b.name) != "up"]
+    if missing:
+        first = f"{missing[0]} is {states.get(missing[0], 'missing')}"
+        others = f", and {len(missing) - 1:,} more" if missing[1:] else ""
+        raise InputError(
+            f"not all brokers of the plan are up: {first}{others}",
+            hint="See them with: brokerwise status",
+        )
+
+
+def _other_plan(wanted: str, found: str) -> str:
+    if not found:
+        return f"the fleet runs no plan, expected {wanted}"
+    if found == wanted:
+        return f"the fleet runs the plan that {wanted} was before it changed"
+    return f"the fleet runs the plan {found}, expected {wanted}"
+
+
+def refuse_restarted(before: Sequence[LoadReport], after: Sequence[LoadReport]) -> None:
+    epochs = {report.broker: report.epoch for report in before}
+    for report in after:
+        if report.epoch != epochs[report.broker]:
+            raise RestartedBrokerError(report.broker)
+
+
+QUIET_SECONDS = 5.0  # nothing has arrived for so long: what is missing is lost
+ROUTE_SECONDS = 10.0  # until brokers that nobody needs have left the routes
+COUNT_SECONDS = 2.0  # until the counters have what the subscribers have
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How far a replay is: so many of so many of something."""
+
+    name: str
+    done: int
+    total: int
+
+
+OnStage = Callable[[Stage], None]
+
+
+class Replay:
+    """One period of a plan through the fleet that runs it.
+
+    `speed` is how many times faster than real time it goes; None: as fast as the
+    brokers confirm. `workers` processes share the sessions and the publishing.
+    """
+
+    def __init__(
+        self,
+        period: Period,
+        fleet: FleetFile,
+        *,
+        workers: int,
+        speed: float | None = None,
+        on_stage: OnStage = lambda stage: None,
+    ) -> None:
+        self._period, self._fleet = period, fleet
+        self._workers, self._speed = workers, speed
+        self._on_stage = on_stage
+        self._observer = Observer(fleet)
+
+    async def run(self) -> Outcome:
+        """Raises BrokerwiseError if it could not be done to its end. Cancelling it
+        ends all that it started; messages that were published are in the fleet."""
+        period = self._period
+        brokers = await self._observer.brokers(period.seed)
+        keys = Keys.of_secret(bytes.fromhex(self._fleet.secret))
+        tasks = tasks_of(
+            period,
+            self._workers,
+            epoch=time.time_ns() // 1_000_000,
+            brokers=brokers,
+            sign=lambda user: keys.token(Role.USER, user),
+            seconds=period.seconds / self._speed if self._speed else 0.0,
+            authority=self._fleet.authority,
+        )
+        expected = sum(task.expected for task in tasks)
+        async with crew_of(tasks) as crew:
+            await self._connect(crew)
+            generations = await self._settled_routes()
+            before = await self._observer.loads(brokers)
+            began = time.monotonic()
+            await self._publish(crew, generations, expected)
+            seconds = time.monotonic() - began
+            seen = await self._counted(brokers, before)
+            results = await crew.finish()
+        return outcome(period, seen, results, seconds)
+
+    async def _connect(self, crew: Crew) -> None:
+        def connected() -> bool:
+            self._on_stage(Stage("connect", crew.connected, crew.lines))
+            return crew.connected == crew.lines
+
+        await crew.until(connected)
+
+    async def _publish(
+        self, crew: Crew, generations: dict[str, int], expected: int
+    ) -> None:
+        messages = self._period.messages
+
+        def published() -> bool:
+            self._on_stage(Stage("replay", crew.arrived, expected))
+            return crew.published == messages
+
+        crew.begin(generations)
+        await crew.until(published)
+        await crew.until(
+            lambda: published() and crew.arrived >= expected, QUIET_SECONDS
+        )
+
+    async def _settled_routes(self) -> dict[str, int]:
+        """Generations of the routes, once they lead where the plan says; if that
+        does not come about, as they are: the counts will tell."""
+        if self._period.seed.overlay:
+            return {}
+        planned: dict[str, set[str]] = {}
+        for broker, topic in self._period.planned.received:
+            planned.setdefault(topic, set()).add(broker)
+        until = time.monotonic() + ROUTE_SECONDS
+        while True:
+            routes = await self._observer.routes(list(planned))
+            found = {t: {a.broker for a in r.brokers} for t, r in routes.items()}
+            if found == planned or time.monotonic() > until:
+                return {topic: route.generation for topic, route in routes.items()}
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _counted(
+        self, brokers: Mapping[str, str], before: Sequence[LoadReport]
+    ) -> Traffic:
+        """What the brokers have counted since, once that is what was planned, or
+        after a moment as it is."""
+        until = time.monotonic() + COUNT_SECONDS
+        while True:
+            after = await self._observer.loads(brokers)
+            refuse_restarted(before, after)
+            seen = since(traffic_of(before), traffic_of(after))
+            if seen == self._period.planned or time.monotonic() > until:
+                return seen
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+def outcome(
+    period: Period, seen: Traffic, results: Sequence[Result], seconds: float
+) -> Outcome:
+    """The verdict on what was seen."""
+    latencies = LatencyHistogram()
+    for result in results:
+        own = LatencyHistogram()
+        own.counts = result.latencies
+        latencies.merge(own)
+    loads = period.loads_of(seen)
+    cost = None
+    if period.objective is not None:
+        cost = Figure(period.objective, period.cost_of(seen))
+    return Outcome(
+        messages=period.messages,
+        planned=period.planned,
+        seen=seen,
+        loads={b: Figure(period.loads.get(b, 0), load) for b, load in loads.items()},
+        findings=Findings.total(result.findings for result in results),
+        latencies=Latencies(*(p / 1000 for p in latencies.percentiles(50, 90, 99))),
+        seconds=round(seconds, 3),
+        cost=cost,
+    )

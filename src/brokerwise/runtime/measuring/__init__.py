@@ -1,1 +1,0 @@
-"""Latencies of topics that share a broker, measured on real processes."""
