@@ -33,7 +33,11 @@ class Watched:
 
 
 def _nameless(line: dict[str, Any]) -> dict[str, Any]:
-    """A broker that was not there has null for a load, and may have been anywhere."""
+    """A broker that was not there has null for a load, and may have been anywhere.
+    A rate is a number, also where it is a plain 0."""
+    if line["kind"] == "tick":
+        rates = {"messages_per_second", "deliveries_per_second"}
+        return line | {name: float(line[name]) for name in rates & line.keys()}
     if line["kind"] != "hello":
         return line
     history = line["history"]
