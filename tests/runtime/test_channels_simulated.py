@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.tiers import examples
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.subscriptions import Hub
+from brokerwise.runtime.broker.topics import Item
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.data_cluster.brokers import check_epoch, create_broker

@@ -12,10 +12,10 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.subscriptions import Hub
+from brokerwise.runtime.broker.topics import Item
 from brokerwise.runtime.client.events import GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.client.routes import Routes

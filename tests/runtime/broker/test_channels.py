@@ -2,9 +2,9 @@
 everything at once."""
 
 import msgspec
-from tests.runtime.broker.pretend import KeptLine, Pretended
+from tests.runtime.broker.fakes import KeptLine, Pretended
 
-from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.protocol.data import (
     Ended,
     Given,

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.runtime.broker.pretend import Pretended
+from tests.runtime.broker.fakes import Pretended
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.broker.into import Into
-from brokerwise.runtime.broker.steps import Steps
+from brokerwise.runtime.broker.processing import Steps
+from brokerwise.runtime.broker.router import Into
 from brokerwise.runtime.measuring.machine import cores_for, machine
 from brokerwise.runtime.measuring.processor_time import busy
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_MESSAGES

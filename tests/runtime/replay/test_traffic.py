@@ -13,7 +13,7 @@ from tests.tiers import examples
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.broker.topics import Overlay
 from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.replay.period import Period, period_of
 from brokerwise.runtime.replay.traffic import Traffic

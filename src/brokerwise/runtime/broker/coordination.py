@@ -10,9 +10,9 @@ from itertools import islice
 from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
+from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.subscriptions import Hub
 from brokerwise.runtime.net.requests import KeptLine, RefusedError, ask
 from brokerwise.runtime.net.waiting import Backoff
 from brokerwise.runtime.protocol.control import (
@@ -27,7 +27,7 @@ from brokerwise.runtime.protocol.control import (
 from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 
 T = TypeVar("T")
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
 LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
@@ -111,7 +111,7 @@ class Coordination:
             except BrokerwiseError as problem:
                 if problem.message != said:
                     said = problem.message
-                    _log.warning("cannot register yet: %s", said)
+                    log.warning("cannot register yet: %s", said)
                 await asyncio.sleep(backoff.pause())
                 continue
             self.epoch = found.epoch

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.topics import Item
 from brokerwise.runtime.protocol.frames import Forward
 
 

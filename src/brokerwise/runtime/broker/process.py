@@ -7,20 +7,21 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime.broker.admission import Door
-from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
-from brokerwise.runtime.broker.connections import Connections
+from brokerwise.runtime.broker.connections import Connections, Door
 from brokerwise.runtime.broker.coordination import Coordination, Lease
 from brokerwise.runtime.broker.data_cluster import DataCluster
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.into import Into
-from brokerwise.runtime.broker.measures import Measures, metrics_text
-from brokerwise.runtime.broker.overlay import Overlay
-from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
-from brokerwise.runtime.broker.passage import Passage
+from brokerwise.runtime.broker.http import Pages, Posted, StopOrder
+from brokerwise.runtime.broker.loads import (
+    ByteRates,
+    Measures,
+    balance_page,
+    metrics_text,
+)
 from brokerwise.runtime.broker.peers import Peers
-from brokerwise.runtime.broker.steps import Steps
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.processing import Steps
+from brokerwise.runtime.broker.router import Into, Passage
+from brokerwise.runtime.broker.subscriptions import Hub
+from brokerwise.runtime.broker.topics import Item, Overlay
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.server import Connection, Server, frame_text, serve
 from brokerwise.runtime.net.tls import client_tls, server_tls

@@ -1,28 +1,159 @@
-"""A topic's processing step: one worker process, one message after the other."""
+"""The processing steps of a broker's topics."""
 
 import asyncio
 import logging
+import os
+import signal
+import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any, cast
+
+import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.processing_worker import Reply
-from brokerwise.runtime.broker.step_worker import (
-    StepStartError,
-    StepWorker,
-    started_worker,
-)
+from brokerwise.runtime.broker.router import Into, Passage
+from brokerwise.runtime.broker.step_worker import Reply
+from brokerwise.runtime.broker.topics import Item
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_BYTES, STEP_QUEUE_MESSAGES
+from brokerwise.runtime.protocol.names import found_for, is_pattern
 
+_DRAIN_SECONDS = 2.0
+log = logging.getLogger(__name__)
 Done = Callable[[bytes | None], None]
-
 FIRST_PAUSE_SECONDS = 0.1  # before a worker that died is started again,
 LONGEST_PAUSE_SECONDS = 5.0  # doubled while they die without an answer
 _AHEAD = 16  # messages in the pipe: the worker need not wait for the next
+log = logging.getLogger(__name__)
+START_SECONDS = 30.0  # a worker that is not ready by then is ended
+STOP_SECONDS = 2.0  # one that has been asked to end is killed after this long
+_MODULE = "brokerwise.runtime.broker.step_worker"
+_decoder = msgspec.json.Decoder(Reply)
 
-_log = logging.getLogger(__name__)
+
+class StepStartError(BrokerwiseError):
+    """A worker process ended, or said nothing, before it was ready."""
+
+    def __init__(self, spec: str, reason: str) -> None:
+        self.spec, self.reason = spec, reason
+        super().__init__(f"step {spec!r} cannot be started: {reason}")
+
+
+class StepWorker(asyncio.SubprocessProtocol):
+    """A running worker; `started_worker` makes one.
+
+    `ended` is done, with the exit code, once the process has ended and all that it
+    had answered has been handed on. A worker that answers what it was not asked, or
+    that closes its input, is killed.
+    """
+
+    def __init__(self, on_reply: Callable[[Reply], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self.loaded: asyncio.Future[Reply | None] = loop.create_future()
+        self.ended: asyncio.Future[int | None] = loop.create_future()
+        self.answers = 0
+        self._asked = 0
+        self._on_reply = on_reply
+        self._partial = bytearray()
+
+    async def stop(self) -> None:
+        """End it: terminate, wait, kill. Cancelled, it is killed at once."""
+        try:
+            self._signal(signal.SIGTERM)
+            async with asyncio.timeout(STOP_SECONDS):
+                await asyncio.shield(self.ended)
+        except TimeoutError:
+            self._signal(signal.SIGKILL)
+            await asyncio.shield(self.ended)
+        except asyncio.CancelledError:
+            self._signal(signal.SIGKILL)
+            raise
+
+    def send(self, data: bytes) -> None:
+        """A JSON value; line feeds between its parts mean nothing and become spaces."""
+        self._asked += 1
+        if not self._input.is_closing():
+            self._input.write(data.replace(b"\n", b" ") + b"\n")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        pipe = self._transport.get_pipe_transport(0)
+        self._input = cast(asyncio.WriteTransport, pipe)
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        assert isinstance(data, bytes)
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._partial) + lines[0]
+            self._partial.clear()
+        self._partial += rest
+        for line in lines:
+            self._answered(line)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """As a rule the process is about to end; if not, it is of no more use."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(STOP_SECONDS, self._signal, signal.SIGKILL)
+
+    def process_exited(self) -> None:
+        """Something that it started may hold the pipes open: do not wait for that."""
+        asyncio.get_running_loop().call_later(STOP_SECONDS, self._transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.loaded.done():
+            self.loaded.set_result(None)
+        if not self.ended.done():
+            self.ended.set_result(self._transport.get_returncode())
+        self._transport.close()
+
+    def _answered(self, line: bytes) -> None:
+        try:
+            reply = _decoder.decode(line)
+        except msgspec.DecodeError:
+            self._signal(signal.SIGKILL)
+            return
+        if not self.loaded.done():
+            self.loaded.set_result(reply)
+        elif self.answers < self._asked:
+            self.answers += 1
+            self._on_reply(reply)
+        else:
+            self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        # Not by the transport: that would collect the exit code of a process that
+        # has just ended, for which the event loop then waits in vain.
+        if self._transport.get_returncode() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._transport.get_pid(), number)
+
+
+async def started_worker(spec: str, on_reply: Callable[[Reply], None]) -> StepWorker:
+    """A worker that is ready. Raises StepStartError; then, and when cancelled, none
+    is left running."""
+    loop = asyncio.get_running_loop()
+    _, worker = await loop.subprocess_exec(
+        lambda: StepWorker(on_reply),
+        *(sys.executable, "-m", _MODULE, spec),
+        stderr=None,  # as ours: what a step prints is in the broker's log
+    )
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            reply = await asyncio.shield(worker.loaded)
+    except TimeoutError:
+        reason = f"it was not ready within {START_SECONDS:g} s"
+    except asyncio.CancelledError:
+        await worker.stop()
+        raise
+    else:
+        if reply is not None and not reply.problem:
+            return worker
+        reason = reply.problem if reply else "its process ended before it was ready"
+    await worker.stop()
+    raise StepStartError(spec, reason)
 
 
 class StepFullError(BrokerwiseError):
@@ -172,7 +303,7 @@ class Step:
         try:
             done(result)
         except Exception:  # those behind it in the line have their turn all the same
-            _log.exception("step %s: what follows a message failed", self.spec)
+            log.exception("step %s: what follows a message failed", self.spec)
         self._send()
         if not len(self):
             self._idle.set()
@@ -180,7 +311,7 @@ class Step:
     def _tell_once(self, problem: str) -> None:
         if not self._told:
             self._told = True
-            _log.warning(
+            log.warning(
                 "step %s dropped a message: %s; more such are only counted",
                 *(self.spec, problem),
             )
@@ -191,7 +322,7 @@ class Step:
         while True:
             code = await asyncio.shield(worker.ended)
             pause = FIRST_PAUSE_SECONDS if worker.answers else _longer(pause)
-            _log.warning("the worker of step %s ended (%s)", self.spec, code)
+            log.warning("the worker of step %s ended (%s)", self.spec, code)
             self._take_back()
             worker = await self._again(pause)
             self._worker = worker
@@ -217,8 +348,109 @@ class Step:
             try:
                 return await started_worker(self.spec, self._answered)
             except StepStartError as problem:
-                _log.warning("%s", problem)
+                log.warning("%s", problem)
                 pause = _longer(pause)
+
+
+class Steps:
+    """One step for each topic that has one, or for all topics of a pattern together;
+    the messages of others pass by. What comes out goes on to datasets, too.
+
+    Without `limited`, any number of messages may wait for a step.
+    """
+
+    def __init__(self, passage: Passage, into: Into, *, limited: bool = True) -> None:
+        self._passage = passage
+        self._into = into
+        self._limited = limited
+        self._steps: dict[str, Step] = {}
+        self._of_several: dict[str, Step] = {}  # those of patterns
+        self._later: dict[str, str] = {}
+        self._starting: set[asyncio.Task[None]] = set()
+        self._stack = AsyncExitStack()
+
+    async def start(
+        self, specs: Mapping[str, str], later: Mapping[str, str] | None = None
+    ) -> None:
+        """Start the steps that do not run yet; those of `later` when they are needed:
+        what comes meanwhile waits."""
+        for topic, spec in specs.items():
+            if topic not in self._steps:
+                step = self._step(spec)
+                self._steps[topic] = await self._stack.enter_async_context(step)
+        self._of_several = {t: s for t, s in self._steps.items() if is_pattern(t)}
+        self._later = {t: s for t, s in (later or {}).items() if t not in self._steps}
+
+    def _step(self, spec: str) -> Step:
+        return Step(spec) if self._limited else _unlimited(spec)
+
+    def _begin(self, topic: str) -> Step:
+        """A step that is started while messages line up for it."""
+        step = self._steps[topic] = self._step(self._later.pop(topic))
+        task = asyncio.ensure_future(self._enter(topic, step))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+        return step
+
+    async def _enter(self, topic: str, step: Step) -> None:
+        try:
+            await self._stack.enter_async_context(step)
+        except StepStartError as problem:
+            log.warning("%s; messages of topic %r wait in vain", problem, topic)
+
+    def process(self, name: str, item: Item) -> bool:
+        """Put a message through its topic's step; False if there is none. A message
+        that a step has no room for, or drops, is delivered to nobody."""
+        step = self._found(name)
+        dataset = self._into.dataset(name)  # as of now, not of when the step is done
+        if step is None:
+            self._into.feed(dataset, item.data)
+            return False
+        topic = self._passage.topic(name)
+
+        def done(data: bytes | None) -> None:
+            skipped = data is None
+            raw = msgspec.Raw(b"null" if data is None else data)
+            self._passage.delivery.fan_out(topic, item, raw, skipped=skipped)
+            if not skipped:
+                self._into.feed(dataset, raw)
+
+        try:
+            step.submit(bytes(item.data), done)
+        except StepFullError:
+            return True  # counted there; subscribers are told of the gap
+        return True
+
+    def _found(self, name: str) -> Step | None:
+        """A broker asks this for each message, most of which have no step."""
+        if name in self._later:
+            return self._begin(name)
+        step = self._steps.get(name)
+        if step is None and self._of_several:
+            return found_for(name, self._of_several)
+        return step
+
+    def counts(self) -> dict[str, dict[str, Any]]:
+        return {
+            topic: {"waiting": len(step), **msgspec.to_builtins(step.counts)}
+            for topic, step in self._steps.items()
+        }
+
+    async def close(self) -> None:
+        """Let what waits come out, for a moment, and end the workers."""
+        if self._starting:  # a start that is cancelled may never end
+            await asyncio.wait(self._starting)
+        draining = [step.drain() for step in self._steps.values()]
+        if draining:
+            tasks = [asyncio.ensure_future(d) for d in draining]
+            _, late = await asyncio.wait(tasks, timeout=_DRAIN_SECONDS)
+            for task in late:
+                task.cancel()
+        await self._stack.aclose()
+
+
+def _unlimited(spec: str) -> Step:
+    return Step(spec, most_messages=sys.maxsize, most_bytes=sys.maxsize)
 
 
 def _longer(pause: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import time
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.latency import LatencyHistogram
+from brokerwise.runtime.broker.meters import LatencyHistogram
 from brokerwise.runtime.net.connecting import Dialled, connect
 from brokerwise.runtime.protocol.frames import (
     Ack,

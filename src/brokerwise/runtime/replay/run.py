@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from brokerwise.runtime.broker.latency import LatencyHistogram
+from brokerwise.runtime.broker.meters import LatencyHistogram
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.runtime.replay.arrivals import Findings

@@ -1,15 +1,70 @@
-"""One topic on one broker: its order, its sessions, its load."""
+"""The route of one topic, as a broker knows it."""
 
 from dataclasses import dataclass
 
 import msgspec
 
-from brokerwise.runtime.broker.latency import LatencyHistogram
-from brokerwise.runtime.broker.routes import KnownRoute
-from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.protocol.control import CursorRow
+from brokerwise.runtime.broker.meters import LatencyHistogram
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.protocol.control import Address, CursorRow, OverlayPart, Route
 from brokerwise.runtime.protocol.frames import Forward, Message
 from brokerwise.runtime.protocol.order import Position, Sequencer
+from brokerwise.runtime.protocol.subchannels import Box, is_subchannel, topics_of
+
+
+class KnownRoute:
+    """The newest route of a topic, and since which generation each of its brokers has
+    been in it without a break, as far as we can tell."""
+
+    __slots__ = ("_since", "brokers", "feeder", "generation")
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.brokers: tuple[Address, ...] = ()
+        self.feeder = ""
+        self._since: dict[str, int] = {}
+
+    def update(self, route: Route) -> frozenset[str]:
+        """Take a route if it is newer; returns the brokers that are new in it."""
+        if route.generation <= self.generation:
+            return frozenset()
+        # Of generations that we were not told of, anyone may have been out of them.
+        before = self._since if route.generation == self.generation + 1 else {}
+        added = {a.broker for a in route.brokers} - self._since.keys()
+        self._since = {
+            address.broker: before.get(address.broker, route.generation)
+            for address in route.brokers
+        }
+        self.generation, self.brokers = route.generation, route.brokers
+        self.feeder = route.feeder
+        return frozenset(added)
+
+    def members(self) -> frozenset[str]:
+        return frozenset(self._since)
+
+    def missed_by(self, generation: int) -> frozenset[str]:
+        """Who must still get a message that was sent by an older route: all but those
+        that have carried the topic ever since, to whom its publisher sent it too."""
+        return frozenset(b for b, since in self._since.items() if since > generation)
+
+
+class Overlay:
+    """Sub-channels as topics, and where content goes on to."""
+
+    def __init__(self, part: OverlayPart) -> None:
+        self._axes = part.axes
+        self._branches = {(b.origin, b.topic): b.brokers for b in part.branches}
+
+    def branches(self, origin: str, topic: str) -> tuple[str, ...]:
+        """The brokers that content from `origin` goes to next."""
+        return self._branches.get((origin, topic), ())
+
+    def knows(self, topic: str) -> bool:
+        return is_subchannel(self._axes, topic)
+
+    def topics_of(self, ranges: Box) -> list[str]:
+        """The sub-channels that a box touches. Raises WrongRangeError."""
+        return topics_of(self._axes, ranges)
 
 
 @dataclass(frozen=True, slots=True)

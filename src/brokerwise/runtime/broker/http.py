@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.admission import may_publish_as
+from brokerwise.runtime.broker.connections import may_publish_as
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.protocol.control import (
     BalancePage,

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
+from brokerwise.runtime.broker.http import Pages, Posted, StopOrder
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.protocol.control import (
     BalancePage,

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.subscriptions import Hub
+from brokerwise.runtime.broker.topics import Item
 from brokerwise.runtime.protocol.control import Address, JoinAnswer, Route
 from brokerwise.runtime.protocol.frames import (
     Forward,

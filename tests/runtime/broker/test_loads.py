@@ -4,9 +4,9 @@ import math
 
 import msgspec
 import pytest
-from tests.runtime.broker.pretend import Pretended, framed
+from tests.runtime.broker.fakes import Pretended, framed
 
-from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
+from brokerwise.runtime.broker.loads import ByteRates, balance_page
 from brokerwise.runtime.protocol.control import BalancePage
 from brokerwise.runtime.protocol.frames import Ack, Publish, Unsubscribe, encode
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.runtime.broker.pretend import Pretended, message, route
+from tests.runtime.broker.fakes import Pretended, message, route
 
-from brokerwise.runtime.broker.into import Into
-from brokerwise.runtime.broker.steps import Steps
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.processing import Steps
+from brokerwise.runtime.broker.router import Into
+from brokerwise.runtime.broker.topics import Item
 from brokerwise.runtime.protocol.control import Route
 
 

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 
-from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.protocol.control import MoveAnswer, MoveOrder
 from brokerwise.runtime.protocol.frames import Connect, RequestToMove
 

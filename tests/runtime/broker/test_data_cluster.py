@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
-from brokerwise.runtime.broker import feeding
-from brokerwise.runtime.broker.feeding import Feeds
+from brokerwise.runtime.broker import data_cluster
+from brokerwise.runtime.broker.data_cluster import Feeds
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 
 
@@ -92,7 +92,7 @@ def test_what_is_refused_for_good_is_dropped_and_counted() -> None:
 
 
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeding, "QUEUED_BYTES", 10)
+    monkeypatch.setattr(data_cluster, "QUEUED_BYTES", 10)
     feeds = Feeds(Cluster().send, lambda: "b0")
     record = msgspec.Raw(b"[1,2,3]")
     assert feeds.add("dataset/a", record) == ""
