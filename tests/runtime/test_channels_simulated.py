@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.tiers import examples
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.subscriptions import Hub
-from brokerwise.runtime.broker.topics import Item
+from brokerwise.runtime.broker.subscriptions import SessionHandler
+from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.data_cluster.brokers import check_epoch, create_broker
@@ -127,7 +127,7 @@ class World:
                 self.post(("notify", name), partial(self.notify, name, found))
 
     def notify(self, name: str, numbers: list[int]) -> None:
-        self.brokers[name].hub.channels.logs.notified(numbers)
+        self.brokers[name].handler.channels.logs.notified(numbers)
         self.brokers[name].pull()
 
     def last(self, number: int) -> int | None:
@@ -158,8 +158,8 @@ class Broker:
 
     def __init__(self, name: str, epoch: int, world: World) -> None:
         self.name, self.epoch, self.world = name, epoch, world
-        self.passage = Passage(name, self, framed, lambda: 0.0)
-        self.hub = Hub(self.passage, self)
+        self.router = MessageRouter(name, self, framed, lambda: 0.0)
+        self.handler = SessionHandler(self.router, self)
         self.created = self.is_talking = self.is_pulling = False
 
     def is_alive(self) -> bool:
@@ -189,9 +189,9 @@ class Broker:
         self.world.post((self.name, "attach"), self.exchange)
 
     def flush(self) -> None:
-        self.world.post((self.name, "flushes"), self.passage.delivery.flush)
+        self.world.post((self.name, "flushes"), self.router.delivery.flush)
 
-    def process(self, topic: str, item: Item) -> bool:
+    def process(self, topic: str, item: RoutedMessage) -> bool:
         return False
 
     # What it says to the data cluster
@@ -199,7 +199,7 @@ class Broker:
     def exchange(self, *, says_all: bool = False) -> None:
         if self.is_talking or not self.is_alive():
             return
-        channels = self.hub.channels
+        channels = self.handler.channels
         if not self.created:
             creation = BrokerCreation(self.name, self.epoch, "")
             self._say(
@@ -231,7 +231,7 @@ class Broker:
             return subscribe(self.world.sql, request, lambda channel, texts: ())
 
         def answered(answer: SubscribeAnswer) -> None:
-            self.hub.channels.given(wanted, answer)
+            self.handler.channels.given(wanted, answer)
             self.pull()
 
         self._say(carry_out, answered)
@@ -263,7 +263,7 @@ class Broker:
         self.world.post((self.name, "requests"), arrive)
 
     def pull(self, *, all_of_them: bool = False) -> None:
-        pulls = self.hub.channels.logs.pulls(all_of_them=all_of_them)
+        pulls = self.handler.channels.logs.pulls(all_of_them=all_of_them)
         if self.is_pulling or not (pulls and self.created and self.is_alive()):
             return
         self.is_pulling = True
@@ -282,7 +282,7 @@ class Broker:
         self.is_pulling = False
         if answer is not None and self.is_alive():
             asked: frozenset[Pull] = frozenset(request.pulls)
-            self.hub.channels.logs.pulled(asked, answer)
+            self.handler.channels.logs.pulled(asked, answer)
         self.pull()
 
 
@@ -352,7 +352,7 @@ class Client:
 
         def arrive() -> None:
             if broker.is_alive() and not session.closing:
-                broker.hub.handle(session, heard, 0.0)
+                broker.handler.handle(session, heard, 0.0)
 
         self.world.post((self.user, id(self), stream), arrive)
 
@@ -361,7 +361,7 @@ class Client:
         broker, session = self.streams.pop(stream)
         self.note(self.following.end(stream))
         self.world.post(
-            (self.user, id(self), stream), lambda: broker.hub.close(session)
+            (self.user, id(self), stream), lambda: broker.handler.close(session)
         )
 
     def closed(self, stream: int) -> None:

@@ -12,10 +12,10 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.subscriptions import Hub
-from brokerwise.runtime.broker.topics import Item
+from brokerwise.runtime.broker.subscriptions import SessionHandler
+from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.client.events import GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.client.routes import Routes
@@ -85,7 +85,7 @@ class World:
     def pass_time(self) -> None:
         self.now += TRANSITION_SECONDS
         for broker in self.brokers.values():
-            broker.passage.settle_late()
+            broker.router.settle_late()
 
     def come_to_rest(self) -> None:
         for _ in range(4):
@@ -155,7 +155,7 @@ class World:
         heard: Callable[[str, tuple[CursorRow, ...]], None] | None = None,
     ) -> None:
         def take() -> None:
-            rows = self.brokers[name].passage.routes_changed(routes)
+            rows = self.brokers[name].router.routes_changed(routes)
             if heard is not None:
                 self.post((name, "coordinator"), lambda: heard(name, rows))
 
@@ -177,8 +177,8 @@ class World:
 
         def order(step: str, then: Callable[[MoveAnswer], None]) -> None:
             found = MoveOrder(move, step, client.user, to)
-            hub = self.brokers[source].hub
-            hub.moves.order(found, hub.users.get(client.user), then)
+            handler = self.brokers[source].handler
+            handler.moves.order(found, handler.users.get(client.user), then)
 
         def accepted(answer: MoveAnswer) -> None:
             if answer.answer == "accepted":
@@ -197,13 +197,13 @@ class Broker:
 
     def __init__(self, name: str, world: World) -> None:
         self.name, self.world = name, world
-        self.passage = Passage(name, self, framed, lambda: world.now)
-        self.hub = Hub(self.passage, self)
+        self.router = MessageRouter(name, self, framed, lambda: world.now)
+        self.handler = SessionHandler(self.router, self)
         self.asked = False
         self.leaving: set[str] = set()
 
     def forward(self, broker: str, frame: Forward) -> None:
-        target = self.world.brokers[broker].passage
+        target = self.world.brokers[broker].router
         self.world.post((self.name, broker), lambda: target.take_forwarded(frame))
 
     def is_pressed(self) -> bool:
@@ -219,7 +219,7 @@ class Broker:
     def look_up(self, topic: str) -> None:
         route = self.world.route(topic)
         self.world.post(
-            ("coordinator", self.name), lambda: self.passage.routed(topic, route)
+            ("coordinator", self.name), lambda: self.router.routed(topic, route)
         )
 
     def attach(self) -> None:
@@ -229,19 +229,19 @@ class Broker:
         raise AssertionError("nobody feeds anything here")
 
     def flush(self) -> None:
-        self.world.post((self.name, "flushes"), self.passage.delivery.flush)
+        self.world.post((self.name, "flushes"), self.router.delivery.flush)
 
-    def process(self, topic: str, item: Item) -> bool:
+    def process(self, topic: str, item: RoutedMessage) -> bool:
         return False
 
     def joined(self, answer: JoinAnswer) -> None:
         self.asked = False
-        self.hub.joined(answer)
+        self.handler.joined(answer)
         self._ask()
 
     def left(self, topics: tuple[str, ...]) -> None:
         self.asked = False
-        self.hub.left(topics)
+        self.handler.left(topics)
         self._ask()
 
     def _ask(self) -> None:
@@ -249,7 +249,7 @@ class Broker:
         if self.asked:
             return
         leaving, self.leaving = self.leaving, set()
-        wanted, unwanted = self.hub.wanted(), self.hub.unwanted(leaving)
+        wanted, unwanted = self.handler.wanted(), self.handler.unwanted(leaving)
         self.asked = bool(wanted or unwanted)
         if wanted:
             self.leaving |= set(unwanted)
@@ -311,10 +311,10 @@ class Publisher:
             self.sessions[name] = Session(line, self.source, self.source, 0.0)
 
     def say(self, name: str, frame: Frame) -> None:
-        hub, session = self.world.brokers[name].hub, self.sessions[name]
+        handler, session = self.world.brokers[name].handler, self.sessions[name]
         heard = decode_from_client(encode(frame))
         self.world.post(
-            (self.source, name), lambda: hub.handle(session, heard, self.world.now)
+            (self.source, name), lambda: handler.handle(session, heard, self.world.now)
         )
 
     def hear(self, frame: FromBroker) -> None:
@@ -352,13 +352,13 @@ class Client:
 
     def say(self, stream: int, frame: FromClient) -> None:
         broker, session = self.streams[stream]
-        hub = self.world.brokers[broker].hub
+        handler = self.world.brokers[broker].handler
 
         def heard() -> None:
             if isinstance(frame, Logout):
-                hub.close(session)
+                handler.close(session)
             else:
-                hub.handle(session, frame, self.world.now)
+                handler.handle(session, frame, self.world.now)
 
         self.world.post((self.user, stream, broker), heard)
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.subscriptions import Hub
-from brokerwise.runtime.broker.topics import Item
+from brokerwise.runtime.broker.subscriptions import SessionHandler
+from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.protocol.control import Address, JoinAnswer, Route
 from brokerwise.runtime.protocol.frames import (
     Forward,
@@ -36,7 +36,7 @@ class Clock:
 
 
 @dataclass(eq=False)
-class KeptLine:
+class FakeConnection:
     """The other end of a session: what it was sent, and what it was closed with."""
 
     frames: list[FromBroker] = field(default_factory=list)
@@ -76,7 +76,7 @@ class NotedOutside:
     left: list[str] = field(default_factory=list)
     joins: int = 0
     flushes: int = 0
-    steps: dict[str, list[Item]] = field(default_factory=dict)
+    steps: dict[str, list[RoutedMessage]] = field(default_factory=dict)
     attached: int = 0
     fed: list[tuple[str, bytes]] = field(default_factory=list)
 
@@ -105,42 +105,44 @@ class NotedOutside:
     def flush(self) -> None:
         self.flushes += 1
 
-    def process(self, topic: str, item: Item) -> bool:
+    def process(self, topic: str, item: RoutedMessage) -> bool:
         if topic not in self.steps:
             return False
         self.steps[topic].append(item)
         return True
 
 
-class Pretended:
+class FakeBroker:
     """A broker's core with such an outside."""
 
     def __init__(self, name: str = "b0", clock: Clock | None = None) -> None:
         self.name = name
         self.clock = clock or Clock()
         self.outside = NotedOutside()
-        self.passage = Passage(name, self.outside, framed, self.clock)
-        self.hub = Hub(self.passage, self.outside)
+        self.router = MessageRouter(name, self.outside, framed, self.clock)
+        self.handler = SessionHandler(self.router, self.outside)
 
-    def session(self, user: str, *, is_peer: bool = False) -> tuple[Session, KeptLine]:
-        line = KeptLine()
+    def session(
+        self, user: str, *, is_peer: bool = False
+    ) -> tuple[Session, FakeConnection]:
+        line = FakeConnection()
         return Session(line, user, user, self.clock(), is_peer=is_peer), line
 
-    def subscriber(self, user: str, *topics: str) -> tuple[Session, KeptLine]:
+    def subscriber(self, user: str, *topics: str) -> tuple[Session, FakeConnection]:
         """A session that has been subscribed, the coordinator agreeing at once."""
         session, line = self.session(user)
-        self.hub.handle(session, Subscribe(1, topics), self.clock())
-        names = self.hub.wanted()
+        self.handler.handle(session, Subscribe(1, topics), self.clock())
+        names = self.handler.wanted()
         if names:
             routes = tuple(route(name, 1, self.name) for name in names)
-            self.hub.joined(JoinAnswer(routes))
+            self.handler.joined(JoinAnswer(routes))
         return session, line
 
     def hear(self, session: Session, *frames: FromClient) -> None:
         """A turn in which a session says this."""
         for frame in frames:
-            self.hub.handle(session, frame, self.clock())
-        self.passage.delivery.flush()
+            self.handler.handle(session, frame, self.clock())
+        self.router.delivery.flush()
 
 
 def route(topic: str, generation: int, *brokers: str) -> Route:

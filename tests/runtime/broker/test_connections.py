@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.runtime.broker.fakes import KeptLine, Pretended, message
+from tests.runtime.broker.fakes import FakeBroker, FakeConnection, message
 
-from brokerwise.runtime.broker.connections import SAY_SECONDS, Connections, Door
+from brokerwise.runtime.broker.connections import (
+    SAY_SECONDS,
+    ConnectionLimit,
+    Connections,
+)
 from brokerwise.runtime.process.open_files import OpenFiles
 from brokerwise.runtime.protocol.frames import (
     CloseCode,
@@ -33,7 +37,7 @@ KEYS = Keys.of_secret(b"secret")
 def test_the_last_files_are_for_the_fleet_and_half_of_them_for_the_broker(
     limit: int,
 ) -> None:
-    door = Door(KEYS, OpenFiles(limit))
+    door = ConnectionLimit(KEYS, OpenFiles(limit))
     reserve = min(RESERVED_FILES, limit // 4)
     everybody = [n for n in range(limit - reserve - 3, limit) if door.is_open_to_all(n)]
     fleet = [n for n in range(limit - reserve, limit) if door.is_open(n)]
@@ -42,7 +46,7 @@ def test_the_last_files_are_for_the_fleet_and_half_of_them_for_the_broker(
 
 
 def test_only_brokers_and_those_who_ask_for_its_health_get_into_a_full_one() -> None:
-    door = Door(KEYS, OpenFiles(200))
+    door = ConnectionLimit(KEYS, OpenFiles(200))
     assert door.lets_in("/control/routes", KEYS.token(Role.BROKER, "coordinator"))
     assert door.lets_in("/session", KEYS.token(Role.BROKER, "b1"))
     assert door.lets_in("/health", "")
@@ -54,7 +58,7 @@ def test_refusals_are_counted_and_logged_now_and_then(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = 100.0
-    door = Door(KEYS, OpenFiles(200), lambda: now)
+    door = ConnectionLimit(KEYS, OpenFiles(200), lambda: now)
     with caplog.at_level(logging.INFO):
         for _ in range(1_234):
             assert "is full" in door.refuse()
@@ -74,7 +78,7 @@ def test_refusals_are_counted_and_logged_now_and_then(
 
 
 @dataclass(eq=False)
-class KeptWire(KeptLine):
+class FakeIncoming(FakeConnection):
     owner: Any = None
     opened_at: float = 0.0
     paused: bool = False
@@ -90,12 +94,12 @@ class Reception:
     """The connections of a broker, and one of them that has logged in."""
 
     def __init__(self) -> None:
-        self.broker = Pretended()
+        self.broker = FakeBroker()
         self.loop = asyncio.get_running_loop()
         self.connections = Connections(
-            *(self.broker.hub, self.broker.passage, KEYS, _welcome, self.loop)
+            *(self.broker.handler, self.broker.router, KEYS, _welcome, self.loop)
         )
-        self.wire = KeptWire(opened_at=self.loop.time())
+        self.wire = FakeIncoming(opened_at=self.loop.time())
         self.connections.opened(self.wire)
         login = Login("paper", KEYS.token(Role.USER, "paper"))
         self.connections.received(self.wire, encode(login))
@@ -153,8 +157,8 @@ def test_a_stranger_who_does_not_read_or_does_not_log_in_is_hung_up_on() -> None
     async def scenario() -> None:
         reception = Reception()
         now = reception.loop.time()
-        deaf = KeptWire(opened_at=now)
-        dumb = KeptWire(opened_at=now - LOGIN_SECONDS - 1)
+        deaf = FakeIncoming(opened_at=now)
+        dumb = FakeIncoming(opened_at=now - LOGIN_SECONDS - 1)
         for wire in (deaf, dumb):
             reception.connections.opened(wire)
         reception.connections.overflowed(deaf)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.runtime.broker.fakes import Pretended, message, route
+from tests.runtime.broker.fakes import FakeBroker, message, route
 
-from brokerwise.runtime.broker.processing import Steps
+from brokerwise.runtime.broker.processing import TopicSteps
 from brokerwise.runtime.broker.router import Into
-from brokerwise.runtime.broker.topics import Item
+from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.protocol.control import Route
 
 
@@ -18,11 +18,11 @@ class Fed:
     """A broker's core that puts what comes of topics into datasets."""
 
     def __init__(self, name: str, **datasets: str) -> None:
-        self.broker = Pretended(name)
+        self.broker = FakeBroker(name)
         self.records: list[tuple[str, bytes]] = []
-        self.into = Into(self.broker.passage, self._feed)
+        self.into = Into(self.broker.router, self._feed)
         self.into.tell({topic.replace("_", "/"): d for topic, d in datasets.items()})
-        self.steps = Steps(self.broker.passage, self.into)
+        self.steps = TopicSteps(self.broker.router, self.into)
         self.broker.outside.process = self.steps.process  # type: ignore
 
     def _feed(self, topic: str, data: msgspec.Raw) -> str:
@@ -30,7 +30,7 @@ class Fed:
         return ""
 
     def learn(self, *routes: Route) -> None:
-        self.broker.passage.routes_changed(routes)
+        self.broker.router.routes_changed(routes)
 
     def hear(self, *seqs: int, topic: str = "gps/1", generation: int = 1) -> None:
         session, _ = self.broker.session("cab")
@@ -96,7 +96,7 @@ def test_what_a_step_makes_of_messages_is_fed_and_what_it_drops_is_not(
         await b0.steps.start({"gps/*": "step_functions:doubled"})
         for topic in ("gps/1", "gps/2"):
             b0.hear(1, 2, topic=topic)
-        last = Item("cab", 1, 1, msgspec.Raw(b"6"), 0.0, 0.0)
+        last = RoutedMessage("cab", 1, 1, msgspec.Raw(b"6"), 0.0, 0.0)
         assert b0.steps.process("gps/2", last)
         assert not b0.steps.process("art", last)
         await b0.steps.close()

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import pytest
 import uvloop
 from tests.processes import Process, wait_until
-from tests.runtime.broker.fakes import Pretended, message, route
+from tests.runtime.broker.fakes import FakeBroker, message, route
 
 from brokerwise.runtime.broker.processing import (
     Step,
     StepFullError,
-    Steps,
     StepStartError,
+    TopicSteps,
 )
 from brokerwise.runtime.broker.router import Into
 
@@ -29,11 +29,11 @@ class Stepping:
     """A broker's core that carries one topic, whose step is for later."""
 
     def __init__(self) -> None:
-        self.broker = Pretended("b0")
-        passage = self.broker.passage
-        self.steps = Steps(passage, Into(passage, lambda topic, data: ""))
+        self.broker = FakeBroker("b0")
+        router = self.broker.router
+        self.steps = TopicSteps(router, Into(router, lambda topic, data: ""))
         self.broker.outside.process = self.steps.process  # type: ignore
-        passage.routes_changed([route("gps", 1, "b0")])
+        router.routes_changed([route("gps", 1, "b0")])
 
     def hear(self, *seqs: int) -> None:
         session, _ = self.broker.session("cab")

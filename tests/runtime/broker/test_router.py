@@ -1,8 +1,8 @@
 """The way of a message through a broker."""
 
-from tests.runtime.broker.fakes import KeptLine, Pretended, message, route
+from tests.runtime.broker.fakes import FakeBroker, FakeConnection, message, route
 
-from brokerwise.runtime.broker.router import Room
+from brokerwise.runtime.broker.router import HeldBytes
 from brokerwise.runtime.protocol.control import JoinAnswer
 from brokerwise.runtime.protocol.frames import (
     Forward,
@@ -22,7 +22,7 @@ from brokerwise.runtime.protocol.limits import (
 
 
 def test_a_message_reaches_all_sessions_of_its_topic_and_no_other() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     _, first = broker.subscriber("ann", "news")
     _, second = broker.subscriber("bob", "news", "sport")
     _, other = broker.subscriber("cid", "sport")
@@ -32,25 +32,25 @@ def test_a_message_reaches_all_sessions_of_its_topic_and_no_other() -> None:
         assert line.positions() == [("paper", 1, 1), ("paper", 1, 2)]
         assert bytes(line.messages()[0].data) == b'{"a":[1,2]}'
     assert other.messages() == []
-    topic = broker.passage.topics["news"]
+    topic = broker.router.topics["news"]
     assert (topic.received, topic.delivered) == (2, 4)
 
 
 def test_a_message_that_comes_again_is_not_shown_again() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     for seq in (1, 2, 2, 1, 3):
         broker.hear(source, message("news", seq))
     assert line.positions() == [("paper", 1, seq) for seq in (1, 2, 3)]
-    assert broker.passage.topics["news"].received == 3
+    assert broker.router.topics["news"].received == 3
 
 
 def test_an_old_route_is_passed_on_and_its_publisher_told_once() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     _, line = broker.subscriber("ann", "news")
     source, told = broker.session("paper")
-    broker.passage.routes_changed([route("news", 2, "b0", "b7")])
+    broker.router.routes_changed([route("news", 2, "b0", "b7")])
     broker.hear(source, message("news", 1), message("news", 2))
     assert line.positions() == [("paper", 1, 1), ("paper", 1, 2)]
     assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b7", 1), ("b7", 2)]
@@ -59,36 +59,36 @@ def test_an_old_route_is_passed_on_and_its_publisher_told_once() -> None:
     ]
     broker.hear(source, message("news", 3, generation=2))
     assert len(broker.outside.forwards) == 2
-    assert broker.passage.links == {"b7": 2}
+    assert broker.router.links == {"b7": 2}
 
 
 def test_a_publisher_that_knows_no_route_gets_through_to_all_of_it() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     broker.subscriber("ann", "news")
-    broker.passage.routes_changed([route("news", 2, "b0", "b7", "b8")])
+    broker.router.routes_changed([route("news", 2, "b0", "b7", "b8")])
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1, generation=0))
     assert sorted(b for b, _ in broker.outside.forwards) == ["b7", "b8"]
 
 
 def test_a_change_of_route_tells_what_was_seen_before_it() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1), message("news", 2))
-    cursors = broker.passage.routes_changed([route("news", 2, "b0", "b7")])
+    cursors = broker.router.routes_changed([route("news", 2, "b0", "b7")])
     assert cursors == (("news", "paper", 1, 2),)
 
 
 def test_a_topic_that_joins_is_in_order_whoever_speaks_first() -> None:
-    broker = Pretended("b7")
+    broker = FakeBroker("b7")
     session, line = broker.session("ann")
-    broker.hub.handle(session, Subscribe(5, ("news",)), 0.0)
-    assert broker.hub.wanted() == ("news",)
+    broker.handler.handle(session, Subscribe(5, ("news",)), 0.0)
+    assert broker.handler.wanted() == ("news",)
     source, _ = broker.session("paper")
     peer, _ = broker.session("b0", is_peer=True)
     broker.hear(source, message("news", 8, generation=2))
-    broker.hub.joined(
+    broker.handler.joined(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     assert line.messages() == []
@@ -97,14 +97,14 @@ def test_a_topic_that_joins_is_in_order_whoever_speaks_first() -> None:
     assert line.positions() == [("paper", 1, 7), ("paper", 1, 8)]
 
 
-def just_joined() -> tuple[Pretended, KeptLine]:
+def just_joined() -> tuple[FakeBroker, FakeConnection]:
     """A broker that has begun to carry news, of which paper had sent six messages,
     and its one subscriber."""
-    broker = Pretended("b7")
+    broker = FakeBroker("b7")
     session, line = broker.session("ann")
-    broker.hub.handle(session, Subscribe(5, ("news",)), 0.0)
-    broker.hub.wanted()
-    broker.hub.joined(
+    broker.handler.handle(session, Subscribe(5, ("news",)), 0.0)
+    broker.handler.wanted()
+    broker.handler.joined(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     return broker, line
@@ -114,11 +114,11 @@ def test_what_never_comes_is_not_waited_for_for_ever() -> None:
     broker, line = just_joined()
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 9, generation=2))
-    broker.passage.settle_late()
+    broker.router.settle_late()
     assert line.messages() == []
     broker.clock.now += TRANSITION_SECONDS
-    broker.passage.settle_late()
-    broker.passage.delivery.flush()
+    broker.router.settle_late()
+    broker.router.delivery.flush()
     assert line.positions() == [("paper", 1, 9)]
 
 
@@ -129,8 +129,8 @@ def test_a_broker_that_leaves_hands_on_what_waits() -> None:
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1, epoch=2, generation=2))
     assert line.messages() == []
-    broker.passage.settle_all()
-    broker.passage.delivery.flush()
+    broker.router.settle_all()
+    broker.router.delivery.flush()
     assert line.positions() == [("paper", 2, 1)]
 
 
@@ -143,89 +143,85 @@ def test_too_many_that_wait_are_not_waited_for_either() -> None:
 
 
 def test_what_waits_here_is_passed_on_to_who_joins_next() -> None:
-    broker = Pretended("b7")
+    broker = FakeBroker("b7")
     session, _ = broker.session("ann")
-    broker.hub.handle(session, Subscribe(5, ("news",)), 0.0)
-    broker.hub.wanted()
-    broker.hub.joined(
+    broker.handler.handle(session, Subscribe(5, ("news",)), 0.0)
+    broker.handler.wanted()
+    broker.handler.joined(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 8, generation=2))
-    cursors = broker.passage.routes_changed([route("news", 3, "b0", "b7", "b8")])
+    cursors = broker.router.routes_changed([route("news", 3, "b0", "b7", "b8")])
     assert cursors == (("news", "paper", 1, 6),)
     assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b8", 8)]
 
 
 def test_a_topic_that_is_not_carried_is_looked_up_and_passed_on() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     source, told = broker.session("paper")
     broker.hear(source, message("news", 1, generation=0), message("news", 2))
     assert broker.outside.looked_up == ["news"]
-    broker.passage.routed("news", route("news", 4, "b3"))
+    broker.router.routed("news", route("news", 4, "b3"))
     assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b3", 1), ("b3", 2)]
     assert isinstance(told.last(), StaleRoute)
-    assert broker.passage.topics["news"].received == 0
+    assert broker.router.topics["news"].received == 0
 
 
 def test_a_topic_that_there_is_none_of_is_refused() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     source, told = broker.session("paper")
     broker.hear(source, message("nwes", 1))
-    broker.passage.routed("nwes", None)
+    broker.router.routed("nwes", None)
     problem = told.last()
     assert isinstance(problem, Problem)
     assert (problem.code, problem.topics) == ("unknown_topic", ("nwes",))
 
 
 def test_what_a_step_gives_is_delivered_when_it_gives_it() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     broker.outside.steps["news"] = []
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1, data="raw"), message("news", 2))
-    topic = broker.passage.topics["news"]
+    topic = broker.router.topics["news"]
     assert line.messages() == [] and topic.received == 2
     assert topic.delivered_cursors() == []
     first, second = broker.outside.steps["news"]
-    broker.passage.delivery.fan_out(
-        topic, first, message("news", 1, data="cooked").data
-    )
-    broker.passage.delivery.fan_out(
-        topic, second, message("news", 1).data, skipped=True
-    )
-    broker.passage.delivery.flush()
+    broker.router.delivery.fan_out(topic, first, message("news", 1, data="cooked").data)
+    broker.router.delivery.fan_out(topic, second, message("news", 1).data, skipped=True)
+    broker.router.delivery.flush()
     assert bytes(line.messages()[0].data) == b'"cooked"'
     assert [m.skipped for m in line.messages()] == [False, True]
     assert topic.delivered_cursors() == [("news", "paper", 1, 2)]
 
 
 def test_the_messages_of_a_turn_are_written_in_one_piece() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     session, line = broker.subscriber("ann", "news", "sport")
     source, _ = broker.session("paper")
     for seq in (1, 2, 3):
-        broker.hub.handle(source, message("news", seq), 0.0)
-    broker.hub.handle(source, message("sport", 1), 0.0)
+        broker.handler.handle(source, message("news", seq), 0.0)
+    broker.handler.handle(source, message("sport", 1), 0.0)
     assert line.messages() == [] and session.sent == 0
     assert broker.outside.flushes == 1
     written: list[bytes] = []
     session.write = written.append
-    broker.passage.delivery.flush()
+    broker.router.delivery.flush()
     assert [piece.count(b"\n") for piece in written] == [3, 1]
     assert session.sent == 4
-    broker.hub.handle(source, message("sport", 2), 0.0)
+    broker.handler.handle(source, message("sport", 2), 0.0)
     assert broker.outside.flushes == 2
 
 
 def test_whoever_comes_or_goes_in_a_turn_gets_what_is_due() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     leaving, gone = broker.subscriber("ann", "news")
     _, stays = broker.subscriber("bob", "news")
     source, _ = broker.session("paper")
-    broker.hub.handle(source, message("news", 1), 0.0)
-    broker.hub.close(leaving)
-    broker.hub.handle(source, message("news", 2), 0.0)
+    broker.handler.handle(source, message("news", 1), 0.0)
+    broker.handler.close(leaving)
+    broker.handler.handle(source, message("news", 2), 0.0)
     _, newcomer = broker.subscriber("cid", "news")
     broker.hear(source, message("news", 3))
     assert [m.seq for m in gone.messages()] == [1]
@@ -235,26 +231,26 @@ def test_whoever_comes_or_goes_in_a_turn_gets_what_is_due() -> None:
 
 
 def test_publishers_wait_for_readers_with_much_to_read_but_not_for_long() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     large = "x" * 100_000
     broker.hear(source, message("news", 1, data=large))
-    assert not broker.passage.delivery.is_pressed()
+    assert not broker.router.delivery.is_pressed()
     line.unread = SESSION_QUEUE_BYTES
     broker.hear(source, message("news", 2, data="small"))
-    assert not broker.passage.delivery.is_pressed()
+    assert not broker.router.delivery.is_pressed()
     broker.hear(source, message("news", 3, data=large))
-    assert broker.passage.delivery.is_pressed()
+    assert broker.router.delivery.is_pressed()
     broker.clock.now += PRESSED_SECONDS
-    assert not broker.passage.delivery.is_pressed()
+    assert not broker.router.delivery.is_pressed()
     line.unread = 0
-    assert not broker.passage.delivery.is_pressed()
+    assert not broker.router.delivery.is_pressed()
     line.unread = SESSION_QUEUE_BYTES
     broker.hear(source, message("news", 4, data=large))
-    assert broker.passage.delivery.is_pressed()
-    broker.hub.close(broker.hub.users["ann"])
-    assert not broker.passage.delivery.is_pressed()
+    assert broker.router.delivery.is_pressed()
+    broker.handler.close(broker.handler.users["ann"])
+    assert not broker.router.delivery.is_pressed()
 
 
 LARGE = "x" * (HELD_BYTES // 8)
@@ -262,7 +258,7 @@ MANY = range(1, 100)
 
 
 def test_a_topic_that_is_full_leaves_room_for_others_as_long_as_there_is_any() -> None:
-    room = Room()
+    room = HeldBytes()
     topics = HELD_BYTES_IN_ALL // HELD_BYTES
     for number in range(topics):
         assert room.has(f"t{number}", HELD_BYTES)
@@ -280,37 +276,37 @@ def test_a_topic_that_is_full_leaves_room_for_others_as_long_as_there_is_any() -
 
 
 def test_of_a_topic_without_a_route_only_so_much_waits() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     source, _ = broker.session("paper")
     for seq in MANY:
         broker.hear(source, message("news", seq, data=LARGE))
     broker.hear(source, message("sport", 1, data=LARGE))
-    broker.passage.routed("news", route("news", 2, "b5"))
-    broker.passage.routed("sport", route("sport", 2, "b5"))
+    broker.router.routed("news", route("news", 2, "b5"))
+    broker.router.routed("sport", route("sport", 2, "b5"))
     passed_on = [frame.seq for _, frame in broker.outside.forwards]
     assert passed_on == [*range(1, 8), 1]
-    assert broker.passage.topics["news"].received == 0
+    assert broker.router.topics["news"].received == 0
 
 
 def test_of_a_topic_that_joins_only_so_much_waits() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     session, line = broker.session("ann")
     source, _ = broker.session("paper")
     for _ in range(2):  # what has been let go leaves room
         line.frames.clear()
         broker.hear(session, Subscribe(1, ("news",)))
-        broker.hub.wanted()
+        broker.handler.wanted()
         for seq in MANY:
             broker.hear(source, message("news", seq, data=LARGE))
-        broker.hub.joined(JoinAnswer((route("news", 1, "b0"),)))
-        broker.passage.delivery.flush()
+        broker.handler.joined(JoinAnswer((route("news", 1, "b0"),)))
+        broker.router.delivery.flush()
         assert len(line.messages()) == 7
-        broker.passage.reset()
-        broker.hub.close(session)
+        broker.router.reset()
+        broker.handler.close(session)
 
 
 def test_what_waits_for_an_earlier_one_is_let_go_when_it_is_too_much() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     for seq in range(2, 9):
@@ -321,7 +317,7 @@ def test_what_waits_for_an_earlier_one_is_let_go_when_it_is_too_much() -> None:
 
 
 def test_what_has_not_waited_in_vain_leaves_room() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     for start in range(1, 71, 7):
@@ -331,7 +327,7 @@ def test_what_has_not_waited_in_vain_leaves_room() -> None:
 
 
 def test_room_is_given_back_when_a_transition_ends() -> None:
-    broker = Pretended()
+    broker = FakeBroker()
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     for round_ in range(5):
@@ -339,6 +335,6 @@ def test_room_is_given_back_when_a_transition_ends() -> None:
             broker.hear(source, message("news", seq, data=LARGE))
         assert len(line.messages()) == 6 * round_
         broker.clock.now += TRANSITION_SECONDS
-        broker.passage.settle_late()
-        broker.passage.delivery.flush()
+        broker.router.settle_late()
+        broker.router.delivery.flush()
         assert len(line.messages()) == 6 * (round_ + 1)

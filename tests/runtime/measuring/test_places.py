@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.runtime.broker.fakes import Pretended
+from tests.runtime.broker.fakes import FakeBroker
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.broker.processing import Steps
+from brokerwise.runtime.broker.processing import TopicSteps
 from brokerwise.runtime.broker.router import Into
 from brokerwise.runtime.measuring.machine import cores_for, machine
 from brokerwise.runtime.measuring.processor_time import busy
@@ -63,11 +63,11 @@ def test_any_number_of_messages_may_wait_where_latencies_are_measured(
     limited: bool, refused: int
 ) -> None:
     async def run() -> dict[str, int]:
-        passage = Pretended("b0").passage
-        into = Into(passage, lambda topic, data: "")
-        steps = Steps(passage, into, limited=limited)
+        router = FakeBroker("b0").router
+        into = Into(router, lambda topic, data: "")
+        steps = TopicSteps(router, into, limited=limited)
         await steps.start({"gps": "spin:0"})
-        item = passage.item("cab", 1, 1, b"1", 0.0)  # type: ignore[arg-type]
+        item = router.item("cab", 1, 1, b"1", 0.0)  # type: ignore[arg-type]
         for _ in range(STEP_QUEUE_MESSAGES + 5):
             assert steps.process("gps", item)
         counts = steps.counts()["gps"]

@@ -4,9 +4,9 @@ about it to the data cluster. No I/O."""
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.topics import Item, Topic
+from brokerwise.runtime.broker.topics import RoutedMessage, Topic
 from brokerwise.runtime.protocol.control import CursorRow
 from brokerwise.runtime.protocol.data import (
     Ended,
@@ -26,7 +26,7 @@ from brokerwise.runtime.protocol.order import Released
 
 
 @dataclass(eq=False)
-class Log:
+class ResultLog:
     """`position` is the last result handed on, `last` the last that there is, as far
     as we have heard. There may be more if there is `news`. Sessions that are `apart`
     have had everything up to a position of their own, or want nothing before it: they
@@ -52,15 +52,15 @@ class Log:
         return min(known, self.apart.get(session, known))
 
 
-class Logs:
+class ResultLogs:
     """All that are followed, by topic."""
 
-    def __init__(self, passage: Passage) -> None:
-        self._passage = passage
-        self._logs: dict[str, Log] = {}
+    def __init__(self, router: MessageRouter) -> None:
+        self._router = router
+        self._logs: dict[str, ResultLog] = {}
         self._topics: dict[int, str] = {}
 
-    def find(self, topic: str) -> Log | None:
+    def find(self, topic: str) -> ResultLog | None:
         return self._logs.get(topic)
 
     def serving(self) -> tuple[Seen, ...]:
@@ -80,7 +80,7 @@ class Logs:
             if all_of_them or log.news or log.position < log.last:
                 found[Pull(log.subscription, log.position)] = None
             for session, position in log.behind():
-                if session.line.buffered() <= PULL_BYTES // 4:
+                if session.connection.buffered() <= PULL_BYTES // 4:
                     found[Pull(log.subscription, position)] = None
         return tuple(found)
 
@@ -106,14 +106,14 @@ class Logs:
             if log is not None:
                 self._end(log)
 
-    def _numbered(self, subscription: int) -> Log | None:
+    def _numbered(self, subscription: int) -> ResultLog | None:
         topic = self._topics.get(subscription)
         return None if topic is None else self._logs[topic]
 
-    def _take(self, log: Log, found: Pulled, *, cut: bool) -> None:
+    def _take(self, log: ResultLog, found: Pulled, *, cut: bool) -> None:
         log.last = max(log.last, found.last)
         items = [
-            self._passage.item(SOURCE, log.subscription, seq, result.data, result.at)
+            self._router.item(SOURCE, log.subscription, seq, result.data, result.at)
             for seq, result in enumerate(found.results, found.after + 1)
         ]
         for session, at in list(log.behind()):
@@ -124,15 +124,17 @@ class Logs:
             new = [item for item in items if item.seq > log.position]
             if new:
                 log.position = new[-1].seq
-                self._passage.hand_on(log.topic, Released(tuple(new)))
+                self._router.hand_on(log.topic, Released(tuple(new)))
             log.news = log.news and log.position < found.last
         self._admit(log)
 
-    def _catch_up(self, log: Log, session: Session, at: int, items: list[Item]) -> None:
+    def _catch_up(
+        self, log: ResultLog, session: Session, at: int, items: list[RoutedMessage]
+    ) -> None:
         """To one session alone, and no further than all others are: from there on it
         goes with them."""
         due = [item for item in items if at < item.seq <= log.position]
-        self._passage.delivery.write_to(session, log.topic, due)
+        self._router.delivery.write_to(session, log.topic, due)
         log.apart[session] = due[-1].seq if due else at
 
     # Who has which
@@ -145,11 +147,13 @@ class Logs:
             return
         if log is not None:
             self._end(log)
-        topic = self._passage.topic(given.topic)
+        topic = self._router.topic(given.topic)
         topic.carried = True
         topic.positions[SOURCE] = (given.subscription, given.last)
         self._topics[given.subscription] = given.topic
-        self._logs[given.topic] = Log(topic, given.subscription, given.last, given.last)
+        self._logs[given.topic] = ResultLog(
+            topic, given.subscription, given.last, given.last
+        )
 
     def attach(self, session: Session, given: Given) -> CursorRow:
         """Where the session begins. It gets nothing before `admit`."""
@@ -164,11 +168,11 @@ class Logs:
     def admit(self, topic: str) -> None:
         self._admit(self._logs[topic])
 
-    def _admit(self, log: Log) -> None:
+    def _admit(self, log: ResultLog) -> None:
         """Those who are where all others are get what comes with them from now on."""
         for session in [s for s, at in log.apart.items() if at == log.position]:
             del log.apart[session]
-            self._passage.delivery.write(log.topic)
+            self._router.delivery.write(log.topic)
             log.topic.add(session)
 
     def detach(self, session: Session, topic: str) -> None:
@@ -177,13 +181,13 @@ class Logs:
         log = self._logs.get(topic)
         if log is None:
             return
-        self._passage.delivery.write(log.topic)
+        self._router.delivery.write(log.topic)
         log.topic.remove(session)
         log.apart.pop(session, None)
         if not log.sessions():
             self._forget(log)
 
-    def _end(self, log: Log) -> None:
+    def _end(self, log: ResultLog) -> None:
         """There is no such subscription any more."""
         name = log.topic.name
         text = f"{name!r} has ended: its channel was dropped, or nobody spoke of it"
@@ -192,7 +196,7 @@ class Logs:
             session.tell(Problem("unknown_topic", text, topics=(name,)))
         self._forget(log)
 
-    def _forget(self, log: Log) -> None:
+    def _forget(self, log: ResultLog) -> None:
         log.topic.carried = False
         log.topic.positions.pop(SOURCE, None)
         self._logs.pop(log.topic.name, None)
@@ -221,15 +225,15 @@ class _Question:
     wanted: Wanted
 
 
-class Channels:
+class ChannelSubscriptions:
     """What the sessions of a broker have of channels; `logs` brings them the results.
 
     The shell asks what there is to say to the data cluster (`wanted`, `ended`,
     `offline`, `seen`), says it, and brings the answers.
     """
 
-    def __init__(self, passage: Passage) -> None:
-        self.logs = Logs(passage)
+    def __init__(self, router: MessageRouter) -> None:
+        self.logs = ResultLogs(router)
         self._questions: dict[tuple[str, str], _Question] = {}
         self._unconfirmed: dict[Session, dict[_Asked, None]] = {}
         self._ended: dict[Ended, None] = {}

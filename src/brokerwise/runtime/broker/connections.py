@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.router import Passage
-from brokerwise.runtime.broker.sessions import Line, Session
-from brokerwise.runtime.broker.subscriptions import Hub
+from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.sessions import Session, SessionConnection
+from brokerwise.runtime.broker.subscriptions import SessionHandler
 from brokerwise.runtime.net.server import frame_text
 from brokerwise.runtime.process.open_files import OpenFiles
 from brokerwise.runtime.protocol.frames import (
@@ -47,13 +47,13 @@ class RefusedLoginError(BrokerwiseError):
 
 
 @dataclass(frozen=True)
-class Admitted:
+class Identity:
     user: str
     source: str
     is_peer: bool
 
 
-def admit(keys: Keys, login: Login) -> Admitted:
+def admit(keys: Keys, login: Login) -> Identity:
     """Who has logged in. A peer's messages keep the source that they came with."""
     holder = keys.holder(login.token)
     if holder is None or holder.name != login.user or holder.role is Role.OPERATOR:
@@ -67,14 +67,14 @@ def admit(keys: Keys, login: Login) -> Admitted:
         raise RefusedLoginError(
             f"found source {source!r}, expected {login.user!r} or {login.user}/..."
         )
-    return Admitted(login.user, source, holder.role is Role.BROKER)
+    return Identity(login.user, source, holder.role is Role.BROKER)
 
 
 def may_publish_as(user: str, source: str) -> bool:
     return source == user or source.startswith(f"{user}/")
 
 
-class Door:
+class ConnectionLimit:
     """Refuses connections before files run out, so that what the fleet itself needs
     can always be opened (runtime.net.server.Door).
 
@@ -130,7 +130,7 @@ _PRESSED_PAUSE = 0.01  # seconds between looks at whether readers have caught up
 MOST_REASON_BYTES = 120  # of a close frame
 
 
-class Wire(Line, Protocol):
+class IncomingConnection(SessionConnection, Protocol):
     """What we need of a connection beyond what a session does."""
 
     owner: Any
@@ -158,7 +158,7 @@ class _Turn:
 
 
 class Connections:
-    """Hands the frames of each connection to the hub, in turns.
+    """Hands the frames of each connection to the handler, in turns.
 
     A turn ends after so many messages, bytes or deliveries: a publisher with more to
     say waits for the next, in which everyone else is heard too.
@@ -166,55 +166,55 @@ class Connections:
 
     def __init__(
         self,
-        hub: Hub,
-        passage: Passage,
+        handler: SessionHandler,
+        router: MessageRouter,
         keys: Keys,
         welcome: Callable[[], Welcome],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.sessions: dict[Session, None] = {}
-        self._hub = hub
-        self._passage = passage
+        self._handler = handler
+        self._router = router
         self._keys = keys
         self._welcome = welcome
         self._loop = loop
-        self._strangers: dict[Wire, None] = {}
-        self._unconfirmed: dict[Session, Wire] = {}
-        self._held_back: list[Wire] = []
-        self._over_rate: list[Wire] = []
+        self._strangers: dict[IncomingConnection, None] = {}
+        self._unconfirmed: dict[Session, IncomingConnection] = {}
+        self._held_back: list[IncomingConnection] = []
+        self._over_rate: list[IncomingConnection] = []
         self._ended: dict[str, dict[str, int]] = {}
         self._turn: _Turn | None = None
         self._looks_again = False
         self._beat = frame_text(encode(Beat()))
 
-    def opened(self, wire: Wire) -> None:
-        self._strangers[wire] = None
+    def opened(self, connection: IncomingConnection) -> None:
+        self._strangers[connection] = None
 
-    def closed(self, wire: Wire) -> None:
-        self._strangers.pop(wire, None)
-        session = wire.owner
+    def closed(self, connection: IncomingConnection) -> None:
+        self._strangers.pop(connection, None)
+        session = connection.owner
         if isinstance(session, Session):
-            self._hub.close(session)
+            self._handler.close(session)
             if session in self.sessions:
                 del self.sessions[session]
-                if self._passage.overlay is not None:
+                if self._router.overlay is not None:
                     _count(session, self._ended)
 
-    def overflowed(self, wire: Wire) -> None:
-        self._refuse(wire, CloseCode.SLOW_READER, "reads too slowly")
+    def overflowed(self, connection: IncomingConnection) -> None:
+        self._refuse(connection, CloseCode.SLOW_READER, "reads too slowly")
 
-    def received(self, wire: Wire, text: bytes) -> None:
-        session: Session | None = wire.owner
+    def received(self, connection: IncomingConnection, text: bytes) -> None:
+        session: Session | None = connection.owner
         try:
             frame = decode_from_client(text)
             if session is None:
-                self._log_in(wire, frame)
+                self._log_in(connection, frame)
             elif not session.closing or _is_heard_out(session, frame):
-                self._hear(wire, session, frame)
+                self._hear(connection, session, frame)
         except FrameError as error:
-            self._refuse(wire, CloseCode.MALFORMED, error.message)
+            self._refuse(connection, CloseCode.MALFORMED, error.message)
         except RefusedLoginError as error:
-            self._refuse(wire, CloseCode.UNAUTHORIZED, error.message)
+            self._refuse(connection, CloseCode.UNAUTHORIZED, error.message)
 
     def users(self) -> dict[str, dict[str, int]]:
         """How many messages each user has sent to this broker and got from it."""
@@ -225,7 +225,7 @@ class Connections:
 
     def hang_up(self, session: Session, code: int, reason: str) -> None:
         """End a session: from now on it gets nothing more."""
-        self._hub.close(session)
+        self._handler.close(session)
         session.close(code, reason)
 
     def hang_up_on_all(self, code: int, reason: str) -> None:
@@ -236,14 +236,16 @@ class Connections:
     def tick(self, seconds: float) -> None:
         """So much time has passed: let in those who were held back."""
         now = self._loop.time()
-        for wire in [w for w in self._strangers if now - w.opened_at > LOGIN_SECONDS]:
-            self._refuse(wire, CloseCode.LOGIN_TIMEOUT, "did not log in")
+        for connection in [
+            w for w in self._strangers if now - w.opened_at > LOGIN_SECONDS
+        ]:
+            self._refuse(connection, CloseCode.LOGIN_TIMEOUT, "did not log in")
         for session in self.sessions:
             more = session.allowance + PUBLISH_RATE * seconds
             session.allowance = min(PUBLISH_RATE, more)
         waiting, self._over_rate = self._over_rate, []
-        for wire in waiting:
-            wire.resume_reading()
+        for connection in waiting:
+            connection.resume_reading()
 
     def beat(self) -> None:
         """Be heard by all, and hang up on those who never acknowledge."""
@@ -262,77 +264,79 @@ class Connections:
                 session.write(self._beat)
             session.sent_at_beat = session.sent
 
-    def _log_in(self, wire: Wire, frame: FromClient) -> None:
+    def _log_in(self, connection: IncomingConnection, frame: FromClient) -> None:
         if not isinstance(frame, Login):
             name = type(frame).__name__.lower()
             raise FrameError(f"found {name} as the first frame, expected login")
         admitted = admit(self._keys, frame)
-        del self._strangers[wire]
+        del self._strangers[connection]
         session = Session(
-            wire,
+            connection,
             admitted.user,
             admitted.source,
             self._loop.time(),
             is_peer=admitted.is_peer,
         )
-        wire.owner = session
+        connection.owner = session
         self.sessions[session] = None
         session.tell(self._welcome())
 
-    def _hear(self, wire: Wire, session: Session, frame: FromClient) -> None:
-        self._hub.handle(session, frame, self._loop.time())
+    def _hear(
+        self, connection: IncomingConnection, session: Session, frame: FromClient
+    ) -> None:
+        self._handler.handle(session, frame, self._loop.time())
         if not isinstance(frame, Publish | Forward):
             return
-        self._unconfirmed[session] = wire
+        self._unconfirmed[session] = connection
         if self._turn is None:
-            self._turn = _Turn(self._passage.delivery.deliveries)
+            self._turn = _Turn(self._router.delivery.deliveries)
             self._loop.call_soon(self._end_turn)
         self._turn.messages += 1
         self._turn.bytes += len(frame.data)
-        if self._turn.is_over(self._passage.delivery.deliveries):
-            wire.pause_reading()
-            self._held_back.append(wire)
+        if self._turn.is_over(self._router.delivery.deliveries):
+            connection.pause_reading()
+            self._held_back.append(connection)
         elif not session.is_peer:
             session.allowance -= 1
             if session.allowance <= 0:
-                wire.pause_reading()
-                self._over_rate.append(wire)
+                connection.pause_reading()
+                self._over_rate.append(connection)
 
     def _end_turn(self) -> None:
         """Write what was published, confirm it, and let in those who were held back;
         not while subscribers who do read have much to read."""
         self._turn = None
-        self._passage.delivery.flush()
-        for session, wire in self._unconfirmed.items():
+        self._router.delivery.flush()
+        for session, connection in self._unconfirmed.items():
             if session.confirmed < session.published and not session.closing:
                 session.confirmed = session.published
                 session.tell(Published(session.published))
-                if self._passage.delivery.is_pressed():
-                    wire.pause_reading()
-                    self._held_back.append(wire)
+                if self._router.delivery.is_pressed():
+                    connection.pause_reading()
+                    self._held_back.append(connection)
         self._unconfirmed.clear()
         if not self._looks_again:
             self._let_in()
 
     def _let_in(self) -> None:
-        pressed = bool(self._held_back) and self._passage.delivery.is_pressed()
+        pressed = bool(self._held_back) and self._router.delivery.is_pressed()
         self._looks_again = pressed
         if pressed:
             self._loop.call_later(_PRESSED_PAUSE, self._let_in)
             return
         waiting, self._held_back = self._held_back, []
-        for wire in waiting:
-            wire.resume_reading()
+        for connection in waiting:
+            connection.resume_reading()
 
-    def _refuse(self, wire: Wire, code: int, reason: str) -> None:
+    def _refuse(self, connection: IncomingConnection, code: int, reason: str) -> None:
         reason = reason.encode()[:MOST_REASON_BYTES].decode(errors="ignore")
-        session = wire.owner
+        session = connection.owner
         if isinstance(session, Session):
             self.hang_up(session, code, reason)
         else:
-            self._strangers.pop(wire, None)
-            wire.owner = Session(wire, "", "", self._loop.time())
-            wire.owner.close(code, reason)
+            self._strangers.pop(connection, None)
+            connection.owner = Session(connection, "", "", self._loop.time())
+            connection.owner.close(code, reason)
 
 
 def _is_heard_out(session: Session, frame: FromClient) -> bool:

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.peers import Peers
-from brokerwise.runtime.broker.router import Passage
-from brokerwise.runtime.broker.subscriptions import Hub
+from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.subscriptions import SessionHandler
 from brokerwise.runtime.net.requests import KeptLine, RefusedError, ask
 from brokerwise.runtime.net.waiting import Backoff
 from brokerwise.runtime.protocol.control import (
@@ -35,12 +35,12 @@ TOPICS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 
 
 @dataclass(frozen=True)
-class RoutesAsked:
+class RoutesRequest:
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class RoutesKnown:
+class RoutesAnswer:
     routes: tuple[Route, ...]
     unknown: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ class Health:
     renewed: float
 
 
-class Lease(Enum):
+class LeaseState(Enum):
     """How a broker's lease stands."""
 
     KEPT = "kept"
@@ -64,7 +64,7 @@ class Lease(Enum):
     UNKNOWN = "unknown"
 
 
-class Coordination:
+class CoordinatorClient:
     """Keeps a broker's lease, and its routes in step with its sessions.
 
     While the coordinator cannot be reached the broker goes on with what it has;
@@ -76,8 +76,8 @@ class Coordination:
         url: str,
         token: str,
         registration: Callable[[], BrokerRegistration],
-        hub: Hub,
-        passage: Passage,
+        handler: SessionHandler,
+        router: MessageRouter,
         peers: Peers,
         tls: ssl.SSLContext | None,
     ) -> None:
@@ -86,8 +86,8 @@ class Coordination:
         self._url = url
         self._token = token
         self._registration = registration
-        self._hub = hub
-        self._passage = passage
+        self._handler = handler
+        self._router = router
         self._peers = peers
         self._tls = tls
         # A lease must not depend on whether one more connection can be opened: the
@@ -117,10 +117,10 @@ class Coordination:
             self.epoch = found.epoch
             self.renewed_at = self._loop.time()
             self._peers.learn(found.brokers)
-            self._passage.routes_changed(found.routes)
+            self._router.routes_changed(found.routes)
             return found
 
-    async def renew(self, heartbeat: Heartbeat) -> Lease:
+    async def renew(self, heartbeat: Heartbeat) -> LeaseState:
         """Report once, and see how the lease stands.
 
         Without an answer it stands if the coordinator is down, for then nobody can
@@ -128,21 +128,25 @@ class Coordination:
         still cannot.
         """
         answer = await self._report(heartbeat)
-        if answer is Lease.UNKNOWN and self._is_late() and await self._others_renew():
+        if (
+            answer is LeaseState.UNKNOWN
+            and self._is_late()
+            and await self._others_renew()
+        ):
             answer = await self._report(heartbeat)
-            return Lease.LOST if answer is Lease.UNKNOWN else answer
-        return Lease.KEPT if answer is Lease.UNKNOWN else answer
+            return LeaseState.LOST if answer is LeaseState.UNKNOWN else answer
+        return LeaseState.KEPT if answer is LeaseState.UNKNOWN else answer
 
-    async def _report(self, heartbeat: Heartbeat) -> Lease:
+    async def _report(self, heartbeat: Heartbeat) -> LeaseState:
         try:
             answer = await self._line.ask("/heartbeat", heartbeat, HeartbeatAnswer)
         except BrokerwiseError:
-            return Lease.UNKNOWN
+            return LeaseState.UNKNOWN
         if answer.lost:
-            return Lease.LOST
+            return LeaseState.LOST
         self.renewed_at = self._loop.time()
         self._peers.learn(answer.brokers)
-        return Lease.KEPT
+        return LeaseState.KEPT
 
     def _is_late(self) -> bool:
         return self._loop.time() - self.renewed_at > LEASE_SECONDS
@@ -154,7 +158,7 @@ class Coordination:
 
     async def leave_fleet(self) -> None:
         """Say that this broker ends, so that nobody waits for its lease to lapse."""
-        content = {"broker": self._passage.name, "epoch": self.epoch}
+        content = {"broker": self._router.name, "epoch": self.epoch}
         try:
             await self._ask("/leaving", content, dict[str, object])
         except BrokerwiseError:
@@ -175,11 +179,11 @@ class Coordination:
 
     async def knows(self, topic: str) -> bool:
         """Whether there is such a topic; its route is known then."""
-        if self._passage.overlay is not None:
-            return self._passage.overlay.knows(topic)
-        if self._passage.has_route(topic):
+        if self._router.overlay is not None:
+            return self._router.overlay.knows(topic)
+        if self._router.has_route(topic):
             return True
-        found = await self._ask("/routes", RoutesAsked((topic,)), RoutesKnown)
+        found = await self._ask("/routes", RoutesRequest((topic,)), RoutesAnswer)
         self._learn_routes(found)
         return bool(found.routes)
 
@@ -202,13 +206,13 @@ class Coordination:
         order of the changes."""
         backoff = Backoff()
         await asyncio.sleep(JOIN_PAUSE)
-        while self._hub.is_waiting() or self._leaving:
+        while self._handler.is_waiting() or self._leaving:
             leaving = _taken(self._leaving, TOPICS_AT_ONCE)
             request = JoinRequest(
-                self._passage.name,
+                self._router.name,
                 self.epoch,
-                self._hub.wanted(TOPICS_AT_ONCE),
-                self._hub.unwanted(leaving),
+                self._handler.wanted(TOPICS_AT_ONCE),
+                self._handler.unwanted(leaving),
             )
             if not request.topics and not request.leave:
                 continue
@@ -220,20 +224,20 @@ class Coordination:
                 continue
             if request.epoch == self.epoch:
                 self._take(answer)
-                self._hub.left(request.leave)
+                self._handler.left(request.leave)
 
     def _take(self, answer: JoinAnswer) -> None:
         for route in answer.routes:
             self._peers.learn(route.brokers)
-        self._hub.joined(answer)
-        self._passage.routes_changed(answer.routes)
+        self._handler.joined(answer)
+        self._router.routes_changed(answer.routes)
 
     async def _look_up(self) -> None:
         backoff = Backoff()
         while self._looking_up:
             topics = tuple(islice(self._looking_up, TOPICS_AT_ONCE))
             try:
-                found = await self._ask("/routes", RoutesAsked(topics), RoutesKnown)
+                found = await self._ask("/routes", RoutesRequest(topics), RoutesAnswer)
             except BrokerwiseError:
                 await asyncio.sleep(backoff.pause())
                 continue
@@ -241,12 +245,12 @@ class Coordination:
                 del self._looking_up[topic]
             self._learn_routes(found)
 
-    def _learn_routes(self, found: RoutesKnown) -> None:
+    def _learn_routes(self, found: RoutesAnswer) -> None:
         for route in found.routes:
             self._peers.learn(route.brokers)
-            self._passage.routed(route.topic, route)
+            self._router.routed(route.topic, route)
         for topic in found.unknown:
-            self._passage.routed(topic, None)
+            self._router.routed(topic, None)
 
     async def _renewed(self, url: str) -> float:
         try:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.channels import Channels
+from brokerwise.runtime.broker.channels import ChannelSubscriptions
 from brokerwise.runtime.net.requests import RefusedError, ask, request
 from brokerwise.runtime.net.waiting import Backoff, Signal
 from brokerwise.runtime.protocol.data import (
@@ -42,8 +42,8 @@ CATCH_UP_PAUSE = 0.05  # while a session that catches up reads what it has
 _STALE = 409
 
 
-class DataCluster:
-    """Keeps the data cluster and `Channels` in step, from when it is started.
+class DataClusterClient:
+    """Keeps the data cluster and `ChannelSubscriptions` in step once it is started.
 
     While the data cluster cannot be reached, subscriptions to channels wait and
     everything else goes on. What changes who is served where goes one request after
@@ -55,7 +55,7 @@ class DataCluster:
         url: str,
         creation: Callable[[], BrokerCreation],
         token: str,
-        channels: Channels,
+        channels: ChannelSubscriptions,
         tls: ssl.SSLContext | None,
     ) -> None:
         self._url = url
@@ -67,7 +67,7 @@ class DataCluster:
         self._results = Signal()
         self._said_all_at = 0.0
         self._created = 0  # the epoch under which the data cluster knows us
-        self.feeds = Feeds(self._feed, lambda: creation().broker)
+        self.feeds = DatasetFeeder(self._feed, lambda: creation().broker)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -95,7 +95,7 @@ class DataCluster:
                 return
 
     def attach(self) -> None:
-        """`Channels` has something to say."""
+        """`ChannelSubscriptions` has something to say."""
         self._news.notify()
 
     def notified(self, notification: Notification) -> None:
@@ -230,7 +230,7 @@ class _Queue:
         return b"\n".join(lines)
 
 
-class Feeds:
+class DatasetFeeder:
     """Sends records on in batches, each until it has been answered: its number makes
     that harmless. What a data cluster refuses, or has no room for here while it cannot
     be reached, is dropped and counted."""

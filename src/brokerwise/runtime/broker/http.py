@@ -28,7 +28,7 @@ class UnreadableBodyError(BrokerwiseError):
     """A body that is not what the page asks for."""
 
 
-class Posted(Publish, frozen=True, tag="publish"):
+class PostedMessage(Publish, frozen=True, tag="publish"):
     """A message published over HTTP: here it names its source itself."""
 
     source: str = ""
@@ -39,7 +39,7 @@ class StopOrder:
     restart: bool = False
 
 
-class Actions(Protocol):
+class BrokerActions(Protocol):
     """What the pages show and do. All but `publish` and `health` is for the
     coordinator, for other brokers, and for whoever watches the fleet."""
 
@@ -53,7 +53,7 @@ class Actions(Protocol):
 
     def metrics(self) -> str: ...
 
-    async def publish(self, posted: Posted) -> bool: ...
+    async def publish(self, posted: PostedMessage) -> bool: ...
 
     def change_routes(self, change: RouteChange) -> RouteChangeAnswer: ...
 
@@ -64,10 +64,10 @@ class Actions(Protocol):
     def stop(self, order: StopOrder) -> None: ...
 
 
-class Pages:
+class HttpApi:
     """Routes a request to its action, for whoever may ask for it."""
 
-    def __init__(self, keys: Keys, actions: Actions) -> None:
+    def __init__(self, keys: Keys, actions: BrokerActions) -> None:
         self._keys = keys
         self._actions = actions
 
@@ -97,7 +97,7 @@ class Pages:
 
     async def _publish(self, user: str, body: bytes) -> HttpAnswer:
         try:
-            posted = _read(body, Posted)
+            posted = _read(body, PostedMessage)
         except UnreadableBodyError as error:
             return _error(422, error.message)
         source = posted.source or user

@@ -9,7 +9,7 @@ import msgspec
 
 from brokerwise.runtime.broker.meters import MovingRate
 from brokerwise.runtime.broker.metrics import Kind, Metric, counter, exposition, gauge
-from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.topics import Topic
 from brokerwise.runtime.protocol.control import BalancePage, RateRow, SessionRow
@@ -22,31 +22,31 @@ _COLUMNS = {
 }
 
 
-class Measures:
+class TopicLoads:
     """Looks at the counters of the topics. A topic's load is what it received and
     what it delivered: the load law, as it happens."""
 
-    def __init__(self, passage: Passage) -> None:
-        self._passage = passage
+    def __init__(self, router: MessageRouter) -> None:
+        self._router = router
         self._rates: dict[str, tuple[MovingRate, MovingRate]] = {}
 
     def look(self, now: float) -> None:
         """Bring the averages up to date; once a second is often enough."""
-        for topic in self._passage.topics.values():
+        for topic in self._router.topics.values():
             self._rates_of(topic, now)
 
     def totals(self) -> tuple[int, int]:
         """All messages received, and all deliveries."""
-        topics = self._passage.topics.values()
+        topics = self._router.topics.values()
         return sum(t.received for t in topics), sum(t.delivered for t in topics)
 
     def load_per_second(self, now: float) -> float:
-        return sum(sum(self._rates_of(t, now)) for t in self._passage.topics.values())
+        return sum(sum(self._rates_of(t, now)) for t in self._router.topics.values())
 
     def by_topic(self, now: float) -> dict[str, dict[str, Any]]:
         return {
             topic.name: self._measures_of(topic, now)
-            for topic in self._passage.topics.values()
+            for topic in self._router.topics.values()
             if topic.received or topic.sessions
         }
 
@@ -75,11 +75,11 @@ class Measures:
 
 
 def metrics_text(
-    measures: Measures, now: float, sessions: int, refused: int, links: dict[str, int]
+    loads: TopicLoads, now: float, sessions: int, refused: int, links: dict[str, int]
 ) -> str:
     """All of it for Prometheus."""
-    by_topic = measures.by_topic(now)
-    received, delivered = measures.totals()
+    by_topic = loads.by_topic(now)
+    received, delivered = loads.totals()
     metrics = [
         gauge("brokerwise_sessions", "connections that have logged in", sessions),
         counter(
@@ -92,7 +92,7 @@ def metrics_text(
         gauge(
             "brokerwise_load_per_second",
             "messages received and delivered a second, a moving average",
-            measures.load_per_second(now),
+            loads.load_per_second(now),
         ),
         Metric(
             "brokerwise_forwarded_total",
@@ -149,8 +149,8 @@ class ByteRates:
     while, and counts less the older it is: whoever has it now has only just begun.
     """
 
-    def __init__(self, passage: Passage) -> None:
-        self._passage = passage
+    def __init__(self, router: MessageRouter) -> None:
+        self._router = router
         self._rates: dict[str, MovingRate] = {}
         self._left: dict[str, _Left] = {}
         self._now = 0.0
@@ -158,7 +158,7 @@ class ByteRates:
     def look(self, now: float) -> None:
         """Bring the averages up to date; once a second is often enough."""
         rates: dict[str, MovingRate] = {}
-        for name, topic in self._passage.topics.items():
+        for name, topic in self._router.topics.items():
             if topic.sessions:
                 rate = self._rates.get(name)
                 if rate is None:

@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from brokerwise.runtime.broker.topics import Item
+from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.protocol.frames import Forward
 
 
@@ -19,16 +19,16 @@ class Outside(Protocol):
         long."""
 
     def join(self) -> None:
-        """Ask the coordinator for the topics in `Hub.wanted`, soon."""
+        """Ask the coordinator for the topics in `SessionHandler.wanted`, soon."""
 
     def look_up(self, topic: str) -> None:
-        """Ask the coordinator for a route, and call `Passage.routed` with it."""
+        """Ask the coordinator for a route, and call `MessageRouter.routed` with it."""
 
     def leave(self, topic: str) -> None:
         """Nobody wants a topic here any more: tell the coordinator if it lasts."""
 
     def attach(self) -> None:
-        """Tell the data cluster what `Channels` has to say, soon."""
+        """Tell the data cluster what `ChannelSubscriptions` has to say, soon."""
 
     def feed(self, topic: str, data: msgspec.Raw) -> str:
         """Send a record to a dataset, soon. Why it cannot be, if so."""
@@ -36,6 +36,6 @@ class Outside(Protocol):
     def flush(self) -> None:
         """Call `Delivery.flush` when the turn is over."""
 
-    def process(self, topic: str, item: Item) -> bool:
+    def process(self, topic: str, item: RoutedMessage) -> bool:
         """Put a message through the topic's step and call `Delivery.fan_out` with
         what comes out; False if the topic has no step."""

@@ -7,21 +7,21 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime.broker.connections import Connections, Door
-from brokerwise.runtime.broker.coordination import Coordination, Lease
-from brokerwise.runtime.broker.data_cluster import DataCluster
-from brokerwise.runtime.broker.http import Pages, Posted, StopOrder
+from brokerwise.runtime.broker.connections import ConnectionLimit, Connections
+from brokerwise.runtime.broker.coordination import CoordinatorClient, LeaseState
+from brokerwise.runtime.broker.data_cluster import DataClusterClient
+from brokerwise.runtime.broker.http import HttpApi, PostedMessage, StopOrder
 from brokerwise.runtime.broker.loads import (
     ByteRates,
-    Measures,
+    TopicLoads,
     balance_page,
     metrics_text,
 )
 from brokerwise.runtime.broker.peers import Peers
-from brokerwise.runtime.broker.processing import Steps
-from brokerwise.runtime.broker.router import Into, Passage
-from brokerwise.runtime.broker.subscriptions import Hub
-from brokerwise.runtime.broker.topics import Item, Overlay
+from brokerwise.runtime.broker.processing import TopicSteps
+from brokerwise.runtime.broker.router import Into, MessageRouter
+from brokerwise.runtime.broker.subscriptions import SessionHandler
+from brokerwise.runtime.broker.topics import Overlay, RoutedMessage
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.server import Connection, Server, frame_text, serve
 from brokerwise.runtime.net.tls import client_tls, server_tls
@@ -68,30 +68,30 @@ class Broker:
         keys = launch.signing()
         token = keys.token(Role.BROKER, launch.name)
         tls = client_tls(launch.coordinator, launch.authority)
-        self._passage = Passage(launch.name, self, frame_text, time.perf_counter)
-        self._hub = Hub(self._passage, self)
-        self._measures = Measures(self._passage)
-        self._byte_rates = ByteRates(self._passage)
+        self._router = MessageRouter(launch.name, self, frame_text, time.perf_counter)
+        self._handler = SessionHandler(self._router, self)
+        self._loads = TopicLoads(self._router)
+        self._byte_rates = ByteRates(self._router)
         self._peers = Peers(launch.name, token, tls)
-        self._into = Into(self._passage, self.feed)
-        self._steps = Steps(self._passage, self._into, limited=launch.step_limit)
+        self._into = Into(self._router, self.feed)
+        self._steps = TopicSteps(self._router, self._into, limited=launch.step_limit)
         self._connections = Connections(
-            self._hub, self._passage, keys, self._welcome, self._loop
+            self._handler, self._router, keys, self._welcome, self._loop
         )
-        self._coordination = Coordination(
+        self._coordination = CoordinatorClient(
             launch.coordinator,
             token,
             self._registration,
-            self._hub,
-            self._passage,
+            self._handler,
+            self._router,
             self._peers,
             tls,
         )
-        self._data_cluster = DataCluster(
-            launch.data_cluster, self._creation, token, self._hub.channels, tls
+        self._data_cluster = DataClusterClient(
+            launch.data_cluster, self._creation, token, self._handler.channels, tls
         )
-        self._pages = Pages(keys, self)
-        self._door = Door(keys, files)
+        self._pages = HttpApi(keys, self)
+        self._door = ConnectionLimit(keys, files)
         self._server: Server | None = None
         self._scheme = "ws"
         self._ticked_at = self._loop.time()
@@ -176,7 +176,7 @@ class Broker:
         if self._launch.data_cluster:
             self._data_cluster.attach()
         else:
-            self._hub.channels.refuse_all(_NO_DATA_CLUSTER)
+            self._handler.channels.refuse_all(_NO_DATA_CLUSTER)
 
     def feed(self, topic: str, data: msgspec.Raw) -> str:
         if not self._launch.data_cluster:
@@ -184,12 +184,12 @@ class Broker:
         return self._data_cluster.feeds.add(topic, data)
 
     def flush(self) -> None:
-        self._loop.call_soon(self._passage.delivery.flush)
+        self._loop.call_soon(self._router.delivery.flush)
 
-    def process(self, topic: str, item: Item) -> bool:
+    def process(self, topic: str, item: RoutedMessage) -> bool:
         return self._steps.process(topic, item)
 
-    # What pages do (broker.pages.Actions)
+    # What pages do (broker.pages.BrokerActions)
 
     def health(self) -> dict[str, Any]:
         return {
@@ -200,7 +200,7 @@ class Broker:
         }
 
     def load(self) -> dict[str, Any]:
-        received, delivered = self._measures.totals()
+        received, delivered = self._loads.totals()
         now = self._loop.time()
         found: dict[str, Any] = {
             "broker": self._launch.name,
@@ -208,15 +208,15 @@ class Broker:
             "sessions": len(self._connections.sessions),
             "received": received,
             "delivered": delivered,
-            "load_per_second": self._measures.load_per_second(now),
-            "topics": self._measures.by_topic(now),
-            "links": {n: {"forwarded": c} for n, c in self._passage.links.items()},
+            "load_per_second": self._loads.load_per_second(now),
+            "topics": self._loads.by_topic(now),
+            "links": {n: {"forwarded": c} for n, c in self._router.links.items()},
             "dropped": self._peers.dropped(),
             "steps": self._steps.counts(),
             "fed": self._data_cluster.feeds.sent,
             "fed_dropped": self._data_cluster.feeds.dropped,
         }
-        if self._passage.overlay is not None:
+        if self._router.overlay is not None:
             found["users"] = self._connections.users()
         return found
 
@@ -228,21 +228,21 @@ class Broker:
                 "acknowledged": session.acknowledged,
                 "cursors": [[*key, *at] for key, at in session.cursors.items()],
             }
-            for user, session in self._hub.users.items()
+            for user, session in self._handler.users.items()
         }
 
     def balance(self) -> BalancePage:
         self._byte_rates.look(self._loop.time())
         name, epoch = self._launch.name, self._coordination.epoch
-        return balance_page(name, epoch, self._byte_rates, self._hub.users)
+        return balance_page(name, epoch, self._byte_rates, self._handler.users)
 
     def metrics(self) -> str:
         now, sessions = self._loop.time(), len(self._connections.sessions)
-        refused, links = self._door.refused, self._passage.links
-        text = metrics_text(self._measures, now, sessions, refused, links)
+        refused, links = self._door.refused, self._router.links
+        text = metrics_text(self._loads, now, sessions, refused, links)
         return text + open_files.metrics_text()
 
-    async def publish(self, posted: Posted) -> bool:
+    async def publish(self, posted: PostedMessage) -> bool:
         """False if there is no such topic."""
         if is_dataset(posted.topic):
             return not self.feed(posted.topic, posted.data)
@@ -250,13 +250,13 @@ class Broker:
             return False
         if not await self._coordination.knows(posted.topic):
             return False
-        self._passage.publish(None, posted, posted.source)
+        self._router.publish(None, posted, posted.source)
         return True
 
     def change_routes(self, change: RouteChange) -> RouteChangeAnswer:
         for route in change.routes:
             self._peers.learn(route.brokers)
-        return RouteChangeAnswer(self._passage.routes_changed(change.routes))
+        return RouteChangeAnswer(self._router.routes_changed(change.routes))
 
     async def move(self, order: MoveOrder) -> MoveAnswer:
         answer: asyncio.Future[MoveAnswer] = self._loop.create_future()
@@ -265,9 +265,9 @@ class Broker:
             if not answer.done():
                 answer.set_result(found)
 
-        self._hub.moves.order(order, self._hub.users.get(order.user), answered)
+        self._handler.moves.order(order, self._handler.users.get(order.user), answered)
         await asyncio.wait([answer], timeout=MOVE_SECONDS)
-        self._hub.moves.give_up(order, f"no answer in {MOVE_SECONDS:g} s")
+        self._handler.moves.give_up(order, f"no answer in {MOVE_SECONDS:g} s")
         return await answer
 
     def notify(self, notification: Notification) -> None:
@@ -290,18 +290,18 @@ class Broker:
             self._fence()
         self._connections.tick(now - self._ticked_at)
         self._ticked_at = now
-        self._passage.settle_late()
+        self._router.settle_late()
         self._door.report()
 
     def _beat(self) -> None:
         self._connections.beat()
-        self._measures.look(self._loop.time())
+        self._loads.look(self._loop.time())
         self._byte_rates.look(self._loop.time())
 
     async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            if await self._coordination.renew(self._heartbeat()) is Lease.LOST:
+            if await self._coordination.renew(self._heartbeat()) is LeaseState.LOST:
                 self._fence()
             if self._fencing is not None:
                 await self._fencing
@@ -312,14 +312,14 @@ class Broker:
         if self._fencing is None or self._fencing.done():
             text = "the broker was cut off"
             self._connections.hang_up_on_all(CloseCode.LEASE_LOST, text)
-            self._hub.channels.reset()
-            self._passage.reset()
+            self._handler.channels.reset()
+            self._router.reset()
             self._fencing = self._loop.create_task(self._register())
 
     async def _register(self) -> None:
         found = await self._coordination.register()
         if found.overlay is not None:
-            self._passage.overlay = Overlay(found.overlay)
+            self._router.overlay = Overlay(found.overlay)
         self._into.tell(found.into)
         await self._steps.start(found.steps, found.later)
 
@@ -328,7 +328,7 @@ class Broker:
         if self._fencing is not None:
             self._fencing.cancel()
         await self._coordination.leave_fleet()
-        self._passage.settle_all()
+        self._router.settle_all()
         self._connections.hang_up_on_all(CloseCode.LEAVING, "the broker leaves")
         until = self._loop.time() + FAREWELL_SECONDS
         while self._connections.sessions and self._loop.time() < until:
@@ -367,14 +367,14 @@ class Broker:
         )
 
     def _heartbeat(self) -> Heartbeat:
-        received, delivered = self._measures.totals()
-        topics = sum(topic.carried for topic in self._passage.topics.values())
+        received, delivered = self._loads.totals()
+        topics = sum(topic.carried for topic in self._router.topics.values())
         return Heartbeat(
             broker=self._launch.name,
             epoch=self._coordination.epoch,
-            sessions=len(self._hub.users),
+            sessions=len(self._handler.users),
             topics=topics,
             received=received,
             delivered=delivered,
-            load_per_second=self._measures.load_per_second(self._loop.time()),
+            load_per_second=self._loads.load_per_second(self._loop.time()),
         )

@@ -15,9 +15,9 @@ from typing import Any, cast
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.router import Into, Passage
+from brokerwise.runtime.broker.router import Into, MessageRouter
 from brokerwise.runtime.broker.step_worker import Reply
-from brokerwise.runtime.broker.topics import Item
+from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_BYTES, STEP_QUEUE_MESSAGES
 from brokerwise.runtime.protocol.names import found_for, is_pattern
 
@@ -43,7 +43,7 @@ class StepStartError(BrokerwiseError):
 
 
 class StepWorker(asyncio.SubprocessProtocol):
-    """A running worker; `started_worker` makes one.
+    """A running worker; `start_worker` makes one.
 
     `ended` is done, with the exit code, once the process has ended and all that it
     had answered has been handed on. A worker that answers what it was not asked, or
@@ -131,7 +131,7 @@ class StepWorker(asyncio.SubprocessProtocol):
                 os.kill(self._transport.get_pid(), number)
 
 
-async def started_worker(spec: str, on_reply: Callable[[Reply], None]) -> StepWorker:
+async def start_worker(spec: str, on_reply: Callable[[Reply], None]) -> StepWorker:
     """A worker that is ready. Raises StepStartError; then, and when cancelled, none
     is left running."""
     loop = asyncio.get_running_loop()
@@ -222,7 +222,7 @@ class Step:
 
     async def __aenter__(self) -> "Step":
         """Raises StepStartError; then nothing is left running, as when cancelled."""
-        self._worker = await started_worker(self.spec, self._answered)
+        self._worker = await start_worker(self.spec, self._answered)
         self._keeper = asyncio.create_task(self._keep(self._worker))
         self._send()  # what has lined up meanwhile
         return self
@@ -346,21 +346,23 @@ class Step:
             await asyncio.sleep(pause)
             self.counts.restarts += 1
             try:
-                return await started_worker(self.spec, self._answered)
+                return await start_worker(self.spec, self._answered)
             except StepStartError as problem:
                 log.warning("%s", problem)
                 pause = _longer(pause)
 
 
-class Steps:
+class TopicSteps:
     """One step for each topic that has one, or for all topics of a pattern together;
     the messages of others pass by. What comes out goes on to datasets, too.
 
     Without `limited`, any number of messages may wait for a step.
     """
 
-    def __init__(self, passage: Passage, into: Into, *, limited: bool = True) -> None:
-        self._passage = passage
+    def __init__(
+        self, router: MessageRouter, into: Into, *, limited: bool = True
+    ) -> None:
+        self._router = router
         self._into = into
         self._limited = limited
         self._steps: dict[str, Step] = {}
@@ -398,7 +400,7 @@ class Steps:
         except StepStartError as problem:
             log.warning("%s; messages of topic %r wait in vain", problem, topic)
 
-    def process(self, name: str, item: Item) -> bool:
+    def process(self, name: str, item: RoutedMessage) -> bool:
         """Put a message through its topic's step; False if there is none. A message
         that a step has no room for, or drops, is delivered to nobody."""
         step = self._found(name)
@@ -406,12 +408,12 @@ class Steps:
         if step is None:
             self._into.feed(dataset, item.data)
             return False
-        topic = self._passage.topic(name)
+        topic = self._router.topic(name)
 
         def done(data: bytes | None) -> None:
             skipped = data is None
             raw = msgspec.Raw(b"null" if data is None else data)
-            self._passage.delivery.fan_out(topic, item, raw, skipped=skipped)
+            self._router.delivery.fan_out(topic, item, raw, skipped=skipped)
             if not skipped:
                 self._into.feed(dataset, raw)
 

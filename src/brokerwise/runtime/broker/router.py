@@ -6,7 +6,7 @@ import msgspec
 
 from brokerwise.runtime.broker.outside import Outside
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.topics import Item, Overlay, Topic
+from brokerwise.runtime.broker.topics import Overlay, RoutedMessage, Topic
 from brokerwise.runtime.protocol.control import CursorRow, Route
 from brokerwise.runtime.protocol.frames import (
     Forward,
@@ -34,7 +34,7 @@ _MUCH = SESSION_QUEUE_BYTES // 2
 Feed = Callable[[str, msgspec.Raw], str]
 
 
-class Room:
+class HeldBytes:
     """Bytes of messages that wait, by topic. One that is full leaves room for others,
     as long as there is any."""
 
@@ -87,7 +87,7 @@ class Delivery:
     def fan_out(
         self,
         topic: Topic,
-        item: Item,
+        item: RoutedMessage,
         data: msgspec.Raw,
         sender: Session | None = None,
         *,
@@ -115,7 +115,9 @@ class Delivery:
             self.write(topic)
             topic.add(own)
 
-    def write_to(self, session: Session, topic: Topic, items: Sequence[Item]) -> None:
+    def write_to(
+        self, session: Session, topic: Topic, items: Sequence[RoutedMessage]
+    ) -> None:
         """Hand messages to one session alone, now."""
         framed = [
             self._frame_text(encode(item.message(topic.name, item.data, False)))
@@ -156,7 +158,7 @@ class Delivery:
         other brokers, who have not been slow for long."""
         now = self._clock()
         for session in list(self._pressed):
-            if session.line.buffered() <= _MUCH:
+            if session.connection.buffered() <= _MUCH:
                 session.pressed_at = None
                 del self._pressed[session]
         since = (session.pressed_at for session in self._pressed)
@@ -179,7 +181,7 @@ class Delivery:
 
     def _note_pressed(self, topic: Topic) -> None:
         for session in topic.audience():
-            if session.pressed_at is None and session.line.buffered() > _MUCH:
+            if session.pressed_at is None and session.connection.buffered() > _MUCH:
                 session.pressed_at = self._clock()
                 self._pressed[session] = None
 
@@ -195,7 +197,7 @@ def _session_of(topic: Topic, sender: Session | None) -> Session | None:
     return next((s for s in topic.sessions if s.user == sender.user), None)
 
 
-class Passage:
+class MessageRouter:
     """The topics of a broker, and what happens to each message of theirs.
 
     `links` counts the messages passed on to each other broker. `clock` gives seconds
@@ -217,8 +219,8 @@ class Passage:
         self._outside = outside
         self._clock = clock
         self._unrouted: dict[str, _Waiting] = {}
-        self._unrouted_room = Room()
-        self._held_room = Room()
+        self._unrouted_room = HeldBytes()
+        self._held_room = HeldBytes()
         self._in_transition: dict[Topic, None] = {}
 
     def topic(self, name: str) -> Topic:
@@ -282,19 +284,25 @@ class Passage:
 
     def item(
         self, source: str, epoch: int, seq: int, data: msgspec.Raw, at: float
-    ) -> Item:
+    ) -> RoutedMessage:
         """A message that arrives now."""
-        return Item(source, epoch, seq, data, at, arrived=self._clock())
+        return RoutedMessage(source, epoch, seq, data, at, arrived=self._clock())
 
-    def _item(self, frame: Publish | Forward, source: str, origin: str = "") -> Item:
-        return Item(
+    def _item(
+        self, frame: Publish | Forward, source: str, origin: str = ""
+    ) -> RoutedMessage:
+        return RoutedMessage(
             *(source, frame.epoch, frame.seq, frame.data, frame.at),
             arrived=self._clock(),
             origin=origin,
         )
 
     def _redirect(
-        self, session: Session | None, topic: Topic, item: Item, generation: int
+        self,
+        session: Session | None,
+        topic: Topic,
+        item: RoutedMessage,
+        generation: int,
     ) -> None:
         """The publisher's route is old: pass its message on to those that it does
         not know, and tell it the new route, once."""
@@ -334,7 +342,9 @@ class Passage:
 
     # Messages go out
 
-    def _offer(self, topic: Topic, item: Item, sender: Session | None = None) -> None:
+    def _offer(
+        self, topic: Topic, item: RoutedMessage, sender: Session | None = None
+    ) -> None:
         sequencer = topic.sequencer
         if topic.joining and not self._may_wait(topic, item):
             return
@@ -346,7 +356,7 @@ class Passage:
         if sequencer.held:
             self._wait_for_stragglers(topic, item)
 
-    def _wait_for_stragglers(self, topic: Topic, item: Item) -> None:
+    def _wait_for_stragglers(self, topic: Topic, item: RoutedMessage) -> None:
         """Messages wait for one that may still come another way: not for ever."""
         waiting = topic.sequencer.held.get(item.source, {})
         may_wait = self._may_wait(topic, item)
@@ -360,14 +370,17 @@ class Passage:
             topic.settles_at = self._clock() + TRANSITION_SECONDS
             self._in_transition[topic] = None
 
-    def _may_wait(self, topic: Topic, item: Item) -> bool:
+    def _may_wait(self, topic: Topic, item: RoutedMessage) -> bool:
         return (
             self._held_room.has(topic.name, _size(item))
             and topic.sequencer.waiting() <= HELD_MESSAGES
         )
 
     def hand_on(
-        self, topic: Topic, released: Released[Item], sender: Session | None = None
+        self,
+        topic: Topic,
+        released: Released[RoutedMessage],
+        sender: Session | None = None,
     ) -> None:
         """Messages whose turn it is: along the overlay, and to our own sessions, but
         not to that of their sender."""
@@ -379,7 +392,7 @@ class Passage:
             if not self._outside.process(topic.name, item):
                 self.delivery.fan_out(topic, item, item.data, sender)
 
-    def _forward(self, broker: str, topic: Topic, item: Item) -> None:
+    def _forward(self, broker: str, topic: Topic, item: RoutedMessage) -> None:
         self.links[broker] = self.links.get(broker, 0) + 1
         frame = item.forward(topic.name, topic.route.generation)
         self._outside.forward(broker, frame)
@@ -396,7 +409,7 @@ class Passage:
 
     def begin(
         self, topic: Topic, cursors: list[tuple[str, int, int]]
-    ) -> Released[Item]:
+    ) -> Released[RoutedMessage]:
         """We carry a topic now, which others have seen up to these cursors; returns
         what has come since and waits for nothing."""
         topic.joining = False
@@ -464,7 +477,7 @@ class Passage:
         self.hand_on(topic, topic.sequencer.settle())
 
 
-def _size(message: Publish | Forward | Item) -> int:
+def _size(message: Publish | Forward | RoutedMessage) -> int:
     """What it takes up while it waits, or thereabouts."""
     return len(message.data) + _OVERHEAD
 
@@ -486,8 +499,8 @@ class Into:
     names with the route and which stays the same while it carries the topic.
     """
 
-    def __init__(self, passage: Passage, feed: Feed) -> None:
-        self._passage = passage
+    def __init__(self, router: MessageRouter, feed: Feed) -> None:
+        self._router = router
         self._feed = feed
         self._datasets: dict[str, str] = {}
 
@@ -500,10 +513,10 @@ class Into:
         if not self._datasets or is_channel(name):
             return ""
         found = found_for(name, self._datasets)
-        topic = self._passage.topics.get(name)
+        topic = self._router.topics.get(name)
         if found is None or topic is None:
             return ""
-        return found if topic.route.feeder == self._passage.name else ""
+        return found if topic.route.feeder == self._router.name else ""
 
     def feed(self, dataset: str, data: msgspec.Raw) -> None:
         """A record that there is no room for is dropped and counted, like that of a

@@ -8,7 +8,7 @@ from brokerwise.runtime.protocol.limits import PUBLISH_RATE
 from brokerwise.runtime.protocol.order import Position
 
 
-class Line(Protocol):
+class SessionConnection(Protocol):
     """What a session needs of its connection."""
 
     @property
@@ -41,9 +41,9 @@ class Session:
         "allowance",
         "closing",
         "confirmed",
+        "connection",
         "cursors",
         "is_peer",
-        "line",
         "pressed_at",
         "published",
         "sent",
@@ -56,10 +56,16 @@ class Session:
     )
 
     def __init__(
-        self, line: Line, user: str, source: str, now: float, *, is_peer: bool = False
+        self,
+        connection: SessionConnection,
+        user: str,
+        source: str,
+        now: float,
+        *,
+        is_peer: bool = False,
     ) -> None:
-        self.line = line
-        self.write = line.write
+        self.connection = connection
+        self.write = connection.write
         self.user = user
         self.source = source
         self.is_peer = is_peer
@@ -77,10 +83,10 @@ class Session:
         self.told: dict[str, int] = {}
 
     def tell(self, frame: Frame) -> None:
-        self.line.send(encode(frame))
+        self.connection.send(encode(frame))
 
     def close(self, code: int, reason: str) -> None:
         """Hang up; what the other end has sent until it hears of it still comes."""
         if not self.closing:
             self.closing = code
-            self.line.close(code, reason)
+            self.connection.close(code, reason)

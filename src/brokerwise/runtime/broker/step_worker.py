@@ -37,7 +37,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: str = ""
 
 
-def work_of(spec: str) -> Work:
+def load_step(spec: str) -> Work:
     """What a step does: `spin:MS` burns that many milliseconds of processor time and
     leaves the message as it is; `module:function` calls a function of the operator's.
 
@@ -91,7 +91,7 @@ def _calling(function: Callable[[object], object]) -> Work:
     return call
 
 
-def processed(work: Work, data: bytes) -> Reply:
+def apply_step(work: Work, data: bytes) -> Reply:
     """What the step makes of a message; nothing that it raises gets out."""
     try:
         result = work(data)
@@ -119,13 +119,13 @@ def _serve(spec: str) -> None:
     messages: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(lines, messages), daemon=True).start()
     try:
-        work = work_of(spec)
+        work = load_step(spec)
     except Exception as problem:  # the step's own module may raise anything
         _write(answers, Reply(problem=f"{type(problem).__name__}: {problem}"))
         return
     _write(answers, Reply())
     while True:
-        _write(answers, processed(work, messages.get()))
+        _write(answers, apply_step(work, messages.get()))
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:

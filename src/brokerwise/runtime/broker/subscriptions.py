@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.broker.channels import Channels
+from brokerwise.runtime.broker.channels import ChannelSubscriptions
 from brokerwise.runtime.broker.moves import Moves
 from brokerwise.runtime.broker.outside import Outside
-from brokerwise.runtime.broker.router import Passage
+from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.topics import Item, Topic
+from brokerwise.runtime.broker.topics import RoutedMessage, Topic
 from brokerwise.runtime.protocol.control import CursorRow, JoinAnswer, MoveAnswer
 from brokerwise.runtime.protocol.frames import (
     Accept,
@@ -34,7 +34,7 @@ from brokerwise.runtime.protocol.order import Released
 
 
 @dataclass(eq=False)
-class Pending:
+class PendingSubscription:
     """A subscription, as its client asked for it, and what it has seen. `missing` are
     the topics that the broker has asked to join; `unknown` those that there turned out
     to be none of."""
@@ -47,15 +47,15 @@ class Pending:
     unknown: list[str] = field(default_factory=list)
 
 
-class PendingSubscriptions:
+class JoinQueue:
     """Which subscriptions wait for which topics. A subscription is confirmed as a
     whole, so its client hears of it once."""
 
     def __init__(self) -> None:
-        self._by_topic: dict[str, dict[Pending, None]] = {}
-        self._by_session: dict[Session, dict[Pending, None]] = {}
+        self._by_topic: dict[str, dict[PendingSubscription, None]] = {}
+        self._by_session: dict[Session, dict[PendingSubscription, None]] = {}
 
-    def add(self, pending: Pending) -> None:
+    def add(self, pending: PendingSubscription) -> None:
         self._by_session.setdefault(pending.session, {})[pending] = None
         for topic in pending.topics:
             if topic in pending.missing:
@@ -77,7 +77,9 @@ class PendingSubscriptions:
         """All topics of the subscriptions of a client that wait."""
         return {t for p in self._by_session.get(session, ()) for t in p.topics}
 
-    def resolve(self, joined: Iterable[str], unknown: Iterable[str]) -> list[Pending]:
+    def resolve(
+        self, joined: Iterable[str], unknown: Iterable[str]
+    ) -> list[PendingSubscription]:
         """The subscriptions that wait for nothing more."""
         complete = []
         refused = set(unknown)
@@ -89,7 +91,9 @@ class PendingSubscriptions:
                     complete.append(pending)
         return complete
 
-    def withdraw(self, session: Session, topics: Collection[str]) -> list[Pending]:
+    def withdraw(
+        self, session: Session, topics: Collection[str]
+    ) -> list[PendingSubscription]:
         """A client wants these topics no more; its subscriptions that wait for
         nothing else."""
         complete = []
@@ -106,7 +110,7 @@ class PendingSubscriptions:
             for topic in tuple(pending.missing):
                 self._without(pending, topic)
 
-    def _without(self, pending: Pending, topic: str) -> bool:
+    def _without(self, pending: PendingSubscription, topic: str) -> bool:
         """It waits for one topic less; whether that was the last."""
         waiting = self._by_topic[topic]
         del waiting[pending]
@@ -122,16 +126,16 @@ class PendingSubscriptions:
         return True
 
 
-class Hub:
+class SessionHandler:
     """Answers the frames of sessions. Everything happens in synchronous calls."""
 
-    def __init__(self, passage: Passage, outside: Outside) -> None:
+    def __init__(self, router: MessageRouter, outside: Outside) -> None:
         self.users: dict[str, Session] = {}
         self.moves = Moves()
-        self.channels = Channels(passage)
-        self._passage = passage
+        self.channels = ChannelSubscriptions(router)
+        self._router = router
         self._outside = outside
-        self._pending = PendingSubscriptions()
+        self._pending = JoinQueue()
 
     def handle(self, session: Session, frame: FromClient, now: float) -> None:
         """One frame of a session that has logged in. Raises FrameError for one that
@@ -142,7 +146,7 @@ class Hub:
                 self._publish(session, frame)
             case Forward() if session.is_peer:
                 session.published += 1
-                self._passage.take_forwarded(frame)
+                self._router.take_forwarded(frame)
             case Ack():
                 self._acknowledge(session, frame, now)
             case Subscribe() if not session.is_peer:
@@ -167,7 +171,7 @@ class Hub:
         self.moves.forget(session)
         if self.users.get(session.user) is session:
             del self.users[session.user]
-        self._passage.delivery.release(session)
+        self._router.delivery.release(session)
         self.channels.close(session)
         self._drop(session, tuple(session.topics))
 
@@ -178,7 +182,7 @@ class Hub:
         elif is_channel(topic):
             refused = "only the data cluster sends a channel's results"
         else:
-            self._passage.publish(session, frame, session.source)
+            self._router.publish(session, frame, session.source)
             return
         if refused:
             session.tell(Problem("unknown_topic", refused, topics=(topic,)))
@@ -198,7 +202,7 @@ class Hub:
         """What a subscriber has seen, of what we know: of other things it could name
         more without end."""
         for name, source, epoch, seq in cursors:
-            topics = self._passage.topics
+            topics = self._router.topics
             if name in session.topics and source in topics[name].positions:
                 session.cursors[name, source] = (epoch, seq)
         self.channels.acknowledge(session, cursors)
@@ -215,9 +219,9 @@ class Hub:
         if any(map(is_channel, topics)):
             self._subscribe_to_channels(session, frame)
             return
-        missing = {name for name in topics if not self._passage.serves(name)}
-        pending = Pending(session, frame.id, topics, missing, frame.cursors)
-        overlay = self._passage.overlay
+        missing = {name for name in topics if not self._router.serves(name)}
+        pending = PendingSubscription(session, frame.id, topics, missing, frame.cursors)
+        overlay = self._router.overlay
         if overlay is not None:
             pending.unknown += [n for n in topics if not overlay.knows(n)]
             missing.clear()
@@ -238,9 +242,9 @@ class Hub:
     def _topics_of(self, frame: Subscribe) -> tuple[str, ...]:
         topics = dict.fromkeys(frame.topics)
         if frame.ranges:
-            if self._passage.overlay is None:
+            if self._router.overlay is None:
                 raise InputError("ranges: found some, but this fleet runs no overlay")
-            topics |= dict.fromkeys(self._passage.overlay.topics_of(frame.ranges))
+            topics |= dict.fromkeys(self._router.overlay.topics_of(frame.ranges))
         return tuple(topics)
 
     def _replace(self, session: Session) -> None:
@@ -251,14 +255,14 @@ class Hub:
             before.close(CloseCode.REPLACED, "subscribed on another connection")
         self.users[session.user] = session
 
-    def _confirm(self, pending: Pending) -> None:
+    def _confirm(self, pending: PendingSubscription) -> None:
         session, unknown = pending.session, set(pending.unknown)
         served = tuple(name for name in pending.topics if name not in unknown)
         cursors: list[CursorRow] = []
         for name in served:
-            topic = self._passage.topic(name)
+            topic = self._router.topic(name)
             topic.carried = True
-            self._passage.delivery.write(topic)
+            self._router.delivery.write(topic)
             topic.add(session)
             cursors += topic.delivered_cursors()
         session.topics.update(served)
@@ -289,10 +293,10 @@ class Hub:
     def _drop(self, session: Session, names: Iterable[str]) -> None:
         for name in names:
             session.topics.discard(name)
-            topic = self._passage.topics[name]
-            self._passage.delivery.write(topic)
+            topic = self._router.topics[name]
+            self._router.delivery.write(topic)
             topic.remove(session)
-            if not topic.sessions and self._passage.overlay is None:
+            if not topic.sessions and self._router.overlay is None:
                 self._outside.leave(name)
 
     # Topics that the broker joins and leaves
@@ -306,7 +310,7 @@ class Hub:
         that come first the longest."""
         names = self._pending.topics(most)
         for name in names:
-            self._passage.begin_joining(name)
+            self._router.begin_joining(name)
         return names
 
     def unwanted(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -315,7 +319,7 @@ class Hub:
         reserved = self._pending.reserved()
         found = []
         for name in sorted(names):
-            topic = self._passage.topics.get(name)
+            topic = self._router.topics.get(name)
             if topic is None or topic.joining or topic.sessions or name in reserved:
                 continue
             topic.leaving = True
@@ -326,8 +330,8 @@ class Hub:
         """The coordinator has answered about topics to leave, and routes are as it
         said: whoever subscribed meanwhile is served, if we had to stay."""
         for name in names:
-            self._passage.topic(name).leaving = False
-        stayed = [name for name in names if self._passage.serves(name)]
+            self._router.topic(name).leaving = False
+        stayed = [name for name in names if self._router.serves(name)]
         for pending in self._pending.resolve(stayed, ()):
             self._confirm(pending)
 
@@ -337,20 +341,20 @@ class Hub:
         before: dict[str, list[tuple[str, int, int]]] = {}
         for name, source, epoch, seq in answer.cursors:
             before.setdefault(name, []).append((source, epoch, seq))
-        begun: list[tuple[Topic, Released[Item]]] = []
+        begun: list[tuple[Topic, Released[RoutedMessage]]] = []
         for route in answer.routes:
-            topic = self._passage.topic(route.topic)
+            topic = self._router.topic(route.topic)
             topic.route.update(route)
-            if topic.joining and self._passage.name in topic.route.members():
+            if topic.joining and self._router.name in topic.route.members():
                 cursors = before.get(route.topic, [])
-                begun.append((topic, self._passage.begin(topic, cursors)))
+                begun.append((topic, self._router.begin(topic, cursors)))
         for name in answer.unknown:
-            self._passage.forget(name)
+            self._router.forget(name)
         names = [topic.name for topic, _ in begun]
         for pending in self._pending.resolve(names, answer.unknown):
             self._confirm(pending)
         for topic, released in begun:
-            self._passage.hand_on(topic, released)
+            self._router.hand_on(topic, released)
             if not topic.sessions:
                 self._outside.leave(topic.name)
 
@@ -361,7 +365,7 @@ class Hub:
             session.tell(Problem("unknown_move", f"nobody asked for move {move}"))
 
 
-def _no_such_topics(pending: Pending) -> Problem:
+def _no_such_topics(pending: PendingSubscription) -> Problem:
     first, others = pending.unknown[0], len(pending.unknown) - 1
     text = f"there is no topic {first!r}" + (f", nor {others} others" if others else "")
     return Problem("unknown_topic", text, pending.id, tuple(pending.unknown))

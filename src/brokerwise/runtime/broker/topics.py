@@ -68,7 +68,7 @@ class Overlay:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RoutedMessage:
     """A message on its way through a broker. `arrived` is by the broker's clock, and
     `origin` where it entered an overlay, if it did."""
 
@@ -133,7 +133,7 @@ class Topic:
         self.joining = False
         self.leaving = False
         self.settles_at: float | None = None
-        self.sequencer: Sequencer[Item] = Sequencer(patient=True)
+        self.sequencer: Sequencer[RoutedMessage] = Sequencer(patient=True)
         self.positions: dict[str, Position] = {}
         self.sessions: dict[Session, None] = {}
         self._snapshot: tuple[Session, ...] | None = ()
