@@ -12,13 +12,17 @@ from typing import TypeVar
 import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.runtime.broker.fakes import FakePeers, FakeSteps
 from tests.tiers import examples
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.subscriptions import SessionHandler
-from brokerwise.runtime.broker.topics import RoutedMessage
+from brokerwise.runtime.broker.subscriptions import (
+    AskDataCluster,
+    Commands,
+    SessionHandler,
+)
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.data_cluster.brokers import check_epoch, create_broker
@@ -45,7 +49,6 @@ from brokerwise.runtime.protocol.data import (
 )
 from brokerwise.runtime.protocol.frames import (
     Ack,
-    Forward,
     FromBroker,
     FromClient,
     Message,
@@ -67,6 +70,10 @@ MOST_PULLED = 3  # results in one answer: so that there are several
 
 def framed(text: bytes) -> bytes:
     return text + b"\n"
+
+
+def no_feed(topic: str, data: msgspec.Raw) -> str:
+    raise AssertionError("nobody feeds anything here")
 
 
 class World:
@@ -158,41 +165,36 @@ class Broker:
 
     def __init__(self, name: str, epoch: int, world: World) -> None:
         self.name, self.epoch, self.world = name, epoch, world
-        self.router = MessageRouter(name, self, framed, lambda: 0.0)
-        self.handler = SessionHandler(self.router, self)
+        self.router = MessageRouter(
+            name,
+            peers=FakePeers(),
+            steps=FakeSteps(),
+            feed=no_feed,
+            frame_text=framed,
+            clock=lambda: 0.0,
+            call_soon=lambda work: world.post((name, "flushes"), work),
+        )
+        self.handler = SessionHandler(self.router, no_feed)
         self.created = self.is_talking = self.is_pulling = False
 
     def is_alive(self) -> bool:
         return self.world.brokers[self.name] is self
 
-    # What the core asks for
+    # What the core commands
 
-    def forward(self, broker: str, frame: Forward) -> None:
-        raise AssertionError("no message here comes from another broker")
+    def handle(self, session: Session, frame: FromClient) -> None:
+        self.carry_out(self.handler.handle(session, frame, 0.0))
 
-    def is_pressed(self) -> bool:
-        return False
+    def close(self, session: Session) -> None:
+        self.carry_out(self.handler.close(session))
 
-    def join(self) -> None:
-        raise AssertionError("a channel needs no route")
-
-    def leave(self, topic: str) -> None:
-        raise AssertionError("a channel needs no route")
-
-    def look_up(self, topic: str) -> None:
-        raise AssertionError("a channel needs no route")
-
-    def feed(self, topic: str, data: msgspec.Raw) -> str:
-        raise AssertionError("nobody feeds anything here")
+    def carry_out(self, commands: Commands) -> None:
+        for command in commands:
+            assert command == AskDataCluster(), "a channel needs no route"
+            self.attach()
 
     def attach(self) -> None:
         self.world.post((self.name, "attach"), self.exchange)
-
-    def flush(self) -> None:
-        self.world.post((self.name, "flushes"), self.router.delivery.flush)
-
-    def process(self, topic: str, item: RoutedMessage) -> bool:
-        return False
 
     # What it says to the data cluster
 
@@ -352,7 +354,7 @@ class Client:
 
         def arrive() -> None:
             if broker.is_alive() and not session.closing:
-                broker.handler.handle(session, heard, 0.0)
+                broker.handle(session, heard)
 
         self.world.post((self.user, id(self), stream), arrive)
 
@@ -360,9 +362,7 @@ class Client:
         """A connection has ended; the broker notices when it does."""
         broker, session = self.streams.pop(stream)
         self.note(self.following.end(stream))
-        self.world.post(
-            (self.user, id(self), stream), lambda: broker.handler.close(session)
-        )
+        self.world.post((self.user, id(self), stream), lambda: broker.close(session))
 
     def closed(self, stream: int) -> None:
         """The broker has hung up: another connection of ours took its place, perhaps

@@ -1,14 +1,19 @@
-"""Brokers without sockets: lines that keep what is sent, an outside that notes it."""
+"""Brokers without sockets: connections that keep what is sent, commands that nobody
+carries out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
 
-from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.router import LookUpRoute, MessageRouter, StepFinder
 from brokerwise.runtime.broker.sessions import Session
-from brokerwise.runtime.broker.subscriptions import SessionHandler
-from brokerwise.runtime.broker.topics import RoutedMessage
+from brokerwise.runtime.broker.subscriptions import (
+    Command,
+    JoinTopics,
+    LeaveTopic,
+    SessionHandler,
+)
 from brokerwise.runtime.protocol.control import Address, JoinAnswer, Route
 from brokerwise.runtime.protocol.frames import (
     Forward,
@@ -68,81 +73,110 @@ class FakeConnection:
 
 
 @dataclass
-class NotedOutside:
-    """What a core has asked for, for the test to answer."""
+class FakePeers:
+    """Notes what is passed on to other brokers."""
 
     forwards: list[tuple[str, Forward]] = field(default_factory=list)
-    looked_up: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    joins: int = 0
-    flushes: int = 0
-    steps: dict[str, list[RoutedMessage]] = field(default_factory=dict)
-    attached: int = 0
-    fed: list[tuple[str, bytes]] = field(default_factory=list)
 
     def forward(self, broker: str, frame: Forward) -> None:
         self.forwards.append((broker, frame))
 
-    def is_pressed(self) -> bool:
+    def is_congested(self) -> bool:
         return False
 
-    def join(self) -> None:
-        self.joins += 1
 
-    def look_up(self, topic: str) -> None:
-        self.looked_up.append(topic)
+@dataclass
+class FakeStep:
+    """Keeps what it is given, and what is to be called with the results."""
 
-    def leave(self, topic: str) -> None:
-        self.left.append(topic)
+    submitted: list[tuple[bytes, Callable[[bytes | None], None]]] = field(
+        default_factory=list
+    )
 
-    def attach(self) -> None:
-        self.attached += 1
+    def submit(self, data: bytes, done: Callable[[bytes | None], None]) -> bool:
+        self.submitted.append((data, done))
+        return True
+
+
+@dataclass
+class FakeSteps:
+    steps: dict[str, FakeStep] = field(default_factory=dict)
+
+    def find(self, topic: str) -> FakeStep | None:
+        return self.steps.get(topic)
+
+
+class FakeBroker:
+    """A broker's cores. `commands` are those that nobody has carried out, `fed` the
+    records sent to datasets, `soon` what is to be called at the end of the turn."""
+
+    def __init__(
+        self,
+        name: str = "b0",
+        clock: Clock | None = None,
+        steps: StepFinder | None = None,
+    ) -> None:
+        self.name = name
+        self.clock = clock or Clock()
+        self.peers = FakePeers()
+        self.commands: list[Command] = []
+        self.fed: list[tuple[str, bytes]] = []
+        self.soon: list[Callable[[], None]] = []
+        self.router = MessageRouter(
+            name,
+            peers=self.peers,
+            steps=steps or FakeSteps(),
+            feed=self.feed,
+            frame_text=framed,
+            clock=self.clock,
+            call_soon=self.soon.append,
+        )
+        self.handler = SessionHandler(self.router, self.feed)
 
     def feed(self, topic: str, data: msgspec.Raw) -> str:
         self.fed.append((topic, bytes(data)))
         return ""
 
-    def flush(self) -> None:
-        self.flushes += 1
-
-    def process(self, topic: str, item: RoutedMessage) -> bool:
-        if topic not in self.steps:
-            return False
-        self.steps[topic].append(item)
-        return True
-
-
-class FakeBroker:
-    """A broker's core with such an outside."""
-
-    def __init__(self, name: str = "b0", clock: Clock | None = None) -> None:
-        self.name = name
-        self.clock = clock or Clock()
-        self.outside = NotedOutside()
-        self.router = MessageRouter(name, self.outside, framed, self.clock)
-        self.handler = SessionHandler(self.router, self.outside)
-
     def session(
         self, user: str, *, is_peer: bool = False
     ) -> tuple[Session, FakeConnection]:
-        line = FakeConnection()
-        return Session(line, user, user, self.clock(), is_peer=is_peer), line
+        connection = FakeConnection()
+        session = Session(connection, user, user, self.clock(), is_peer=is_peer)
+        return session, connection
 
     def subscriber(self, user: str, *topics: str) -> tuple[Session, FakeConnection]:
         """A session that has been subscribed, the coordinator agreeing at once."""
-        session, line = self.session(user)
-        self.handler.handle(session, Subscribe(1, topics), self.clock())
-        names = self.handler.wanted()
+        session, connection = self.session(user)
+        self.handle(session, Subscribe(1, topics))
+        names = self.handler.topics_to_join()
         if names:
             routes = tuple(route(name, 1, self.name) for name in names)
-            self.handler.joined(JoinAnswer(routes))
-        return session, line
+            self.finish_joining(JoinAnswer(routes))
+        return session, connection
+
+    def handle(self, session: Session, frame: FromClient) -> None:
+        self.commands += self.handler.handle(session, frame, self.clock())
+
+    def close(self, session: Session) -> None:
+        self.commands += self.handler.close(session)
+
+    def finish_joining(self, answer: JoinAnswer) -> None:
+        self.commands += self.handler.finish_joining(answer)
 
     def hear(self, session: Session, *frames: FromClient) -> None:
         """A turn in which a session says this."""
         for frame in frames:
-            self.handler.handle(session, frame, self.clock())
+            self.handle(session, frame)
         self.router.delivery.flush()
+
+    def joins(self) -> int:
+        return self.commands.count(JoinTopics())
+
+    def left(self) -> list[str]:
+        return [c.topic for c in self.commands if isinstance(c, LeaveTopic)]
+
+    def looked_up(self) -> list[str]:
+        return [c.topic for c in self.commands if isinstance(c, LookUpRoute)]
 
 
 def route(topic: str, generation: int, *brokers: str) -> Route:

@@ -5,6 +5,7 @@ import msgspec
 from tests.runtime.broker.fakes import FakeBroker, FakeConnection
 
 from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.subscriptions import AskDataCluster
 from brokerwise.runtime.protocol.data import (
     Ended,
     Given,
@@ -42,7 +43,7 @@ def subscribed(
     broker: FakeBroker, user: str, *, start: int, last: int
 ) -> tuple[Session, FakeConnection]:
     session, line = broker.session(user)
-    broker.handler.handle(session, Subscribe(1, (FIRE,)), 0.0)
+    broker.handle(session, Subscribe(1, (FIRE,)))
     channels = broker.handler.channels
     wanted = channels.wanted(9)
     assert wanted == (Wanted(user, FIRE),)
@@ -60,7 +61,7 @@ def test_a_subscription_begins_where_the_data_cluster_says() -> None:
     broker = FakeBroker()
     session, line = subscribed(broker, "ann", start=3, last=3)
     assert line.last() == Subscribed(1, (FIRE,), ((FIRE, SOURCE, 7, 3),))
-    assert broker.outside.attached and not broker.outside.joins
+    assert broker.commands == [AskDataCluster()]
     broker.handler.channels.logs.notified([7, 99])
     assert broker.handler.channels.logs.pulls() == (Pull(7, 3),)
     pull(broker, pulled(7, 3, 4, 5, last=5))
@@ -109,15 +110,15 @@ def test_what_a_client_acknowledges_is_kept_until_the_data_cluster_knows_it() ->
     broker.handler.channels.logs.notified([7])
     pull(broker, pulled(7, 0, 1, 2, 3, last=3))
     channels = broker.handler.channels
-    broker.handler.handle(session, Ack(2, ((FIRE, SOURCE, 7, 2),)), 0.0)
+    broker.handle(session, Ack(2, ((FIRE, SOURCE, 7, 2),)))
     assert channels.seen() == (Seen("ann", 7, 2),)
     before = channels.seen()
-    broker.handler.handle(session, Ack(3, ((FIRE, SOURCE, 7, 99),)), 0.0)
+    broker.handle(session, Ack(3, ((FIRE, SOURCE, 7, 99),)))
     channels.told(seen=before)
     assert channels.seen() == (Seen("ann", 7, 3),), "no further than there are any"
     channels.told(seen=channels.seen())
     assert channels.seen() == ()
-    broker.handler.handle(session, Ack(3, ((FIRE, SOURCE, 6, 1),)), 0.0)
+    broker.handle(session, Ack(3, ((FIRE, SOURCE, 6, 1),)))
     assert channels.seen() == (), "that is of another subscription"
 
 
@@ -130,9 +131,9 @@ def test_leaving_a_channel_and_going_offline_are_told_apart() -> None:
         broker = FakeBroker()
         session, _ = subscribed(broker, "ann", start=0, last=0)
         if frame is None:
-            broker.handler.close(session)
+            broker.close(session)
         else:
-            broker.handler.handle(session, frame, 0.0)
+            broker.handle(session, frame)
         channels = broker.handler.channels
         assert (channels.ended(), channels.offline()) == (ended, offline)
         channels.logs.notified([7])
@@ -145,8 +146,8 @@ def test_a_client_that_connects_again_at_once_is_not_offline() -> None:
     broker = FakeBroker()
     before, _ = subscribed(broker, "ann", start=0, last=0)
     after, line = broker.session("ann")
-    broker.handler.handle(after, Subscribe(2, (FIRE,)), 0.0)
-    broker.handler.close(before)
+    broker.handle(after, Subscribe(2, (FIRE,)))
+    broker.close(before)
     channels = broker.handler.channels
     assert channels.offline() == ()
     given = Given("ann", FIRE, 7, 0, 0)
@@ -158,10 +159,10 @@ def test_a_client_that_connects_again_at_once_is_not_offline() -> None:
 def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
     broker = FakeBroker()
     session, line = broker.session("ann")
-    broker.handler.handle(session, Subscribe(1, (FIRE,)), 0.0)
+    broker.handle(session, Subscribe(1, (FIRE,)))
     channels = broker.handler.channels
     wanted = channels.wanted(9)
-    broker.handler.close(session)
+    broker.close(session)
     channels.told(offline=channels.offline())
     channels.given(wanted, SubscribeAnswer((Given("ann", FIRE, 7, 0, 0),)))
     assert channels.offline() == (Ended("ann", FIRE),)
@@ -171,7 +172,7 @@ def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
 def test_refused_topics_are_a_problem_and_the_others_are_served() -> None:
     broker = FakeBroker()
     session, line = broker.session("ann")
-    broker.handler.handle(session, Subscribe(4, (FIRE, FLOOD)), 0.0)
+    broker.handle(session, Subscribe(4, (FIRE, FLOOD)))
     channels = broker.handler.channels
     answer = SubscribeAnswer(
         (Given("ann", FLOOD, 8, 0, 0),), (Refused("ann", FIRE, "no such thing"),)
@@ -186,11 +187,13 @@ def test_refused_topics_are_a_problem_and_the_others_are_served() -> None:
 def test_channels_and_other_topics_are_asked_for_in_frames_of_their_own() -> None:
     broker = FakeBroker()
     session, line = broker.session("ann")
-    broker.handler.handle(session, Subscribe(4, (FIRE, "news")), 0.0)
+    broker.handle(session, Subscribe(4, (FIRE, "news")))
     problem = line.last()
     assert isinstance(problem, Problem)
     assert (problem.code, problem.id) == ("mixed_topics", 4)
-    assert not broker.handler.channels.is_waiting() and not broker.handler.wanted()
+    assert (
+        not broker.handler.channels.is_waiting() and not broker.handler.topics_to_join()
+    )
 
 
 def test_the_sessions_of_a_dropped_channel_are_told() -> None:
@@ -207,10 +210,10 @@ def test_only_the_data_cluster_sends_results_and_records_go_to_it() -> None:
     broker = FakeBroker()
     session, line = broker.session("ann")
     record = msgspec.Raw(b'{"user": "ann"}')
-    broker.handler.handle(session, Publish("dataset/places", 1, 1, record), 0.0)
-    assert broker.outside.fed == [("dataset/places", b'{"user": "ann"}')]
+    broker.handle(session, Publish("dataset/places", 1, 1, record))
+    assert broker.fed == [("dataset/places", b'{"user": "ann"}')]
     assert line.frames == [] and session.published == 1
-    broker.handler.handle(session, Publish(FIRE, 1, 1, record), 0.0)
+    broker.handle(session, Publish(FIRE, 1, 1, record))
     problem = line.last()
     assert isinstance(problem, Problem) and problem.code == "unknown_topic"
-    assert broker.outside.looked_up == []
+    assert broker.looked_up() == []

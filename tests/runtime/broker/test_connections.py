@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.broker.fakes import FakeBroker, FakeConnection, message
 
 from brokerwise.runtime.broker.connections import (
-    SAY_SECONDS,
+    REPORT_SECONDS,
     ConnectionLimit,
     Connections,
 )
@@ -62,9 +62,9 @@ def test_refusals_are_counted_and_logged_now_and_then(
     with caplog.at_level(logging.INFO):
         for _ in range(1_234):
             assert "is full" in door.refuse()
-        now += SAY_SECONDS
+        now += REPORT_SECONDS
         door.report()
-        now += SAY_SECONDS
+        now += REPORT_SECONDS
         door.report()
     said = [record.getMessage() for record in caplog.records]
     assert [line.partition(",")[0] for line in said] == [
@@ -97,7 +97,12 @@ class Reception:
         self.broker = FakeBroker()
         self.loop = asyncio.get_running_loop()
         self.connections = Connections(
-            *(self.broker.handler, self.broker.router, KEYS, _welcome, self.loop)
+            self.broker.handler,
+            self.broker.router,
+            KEYS,
+            welcome=_welcome,
+            carry_out=self.broker.commands.extend,
+            loop=self.loop,
         )
         self.wire = FakeIncoming(opened_at=self.loop.time())
         self.connections.opened(self.wire)

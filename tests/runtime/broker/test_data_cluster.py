@@ -30,7 +30,7 @@ class Cluster:
 
 def fed(cluster: Cluster, records: list[tuple[str, bytes]]) -> DatasetFeeder:
     async def run() -> DatasetFeeder:
-        feeds = DatasetFeeder(cluster.send, lambda: "b 0")
+        feeds = DatasetFeeder(cluster.send, "b 0")
         for topic, data in records:
             assert feeds.add(topic, msgspec.Raw(data)) == ""
         running = asyncio.create_task(feeds.run())
@@ -46,7 +46,7 @@ def fed(cluster: Cluster, records: list[tuple[str, bytes]]) -> DatasetFeeder:
 
 def test_what_waits_is_sent_before_the_end_but_not_for_ever() -> None:
     async def run(cluster: Cluster, most: float) -> tuple[int, float]:
-        feeds = DatasetFeeder(cluster.send, lambda: "b0")
+        feeds = DatasetFeeder(cluster.send, "b0")
         running = asyncio.create_task(feeds.run())
         feeds.add("dataset/a", msgspec.Raw(b"{}"))
         began = asyncio.get_running_loop().time()
@@ -93,7 +93,7 @@ def test_what_is_refused_for_good_is_dropped_and_counted() -> None:
 
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data_cluster, "QUEUED_BYTES", 10)
-    feeds = DatasetFeeder(Cluster().send, lambda: "b0")
+    feeds = DatasetFeeder(Cluster().send, "b0")
     record = msgspec.Raw(b"[1,2,3]")
     assert feeds.add("dataset/a", record) == ""
     assert "too much waits" in feeds.add("dataset/a", record)

@@ -1,13 +1,19 @@
 """What a broker's pages answer to whom."""
 
 import asyncio
-from typing import Any
 
 import msgspec
 import pytest
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.http import HttpApi, PostedMessage, StopOrder
+from brokerwise.runtime.broker.coordination import Health
+from brokerwise.runtime.broker.http import (
+    HttpApi,
+    LoadPage,
+    PostedMessage,
+    SessionState,
+    StopOrder,
+)
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.protocol.control import (
     BalancePage,
@@ -30,10 +36,14 @@ class Noted:
         self.posted: list[PostedMessage] = []
         self.notifications: list[Notification] = []
 
-    def health(self) -> dict[str, Any]:
-        return {"status": "up"}
+    def health(self) -> Health:
+        return Health("up", "b0", 1, 0.5)
 
-    load = sessions = health
+    def load(self) -> LoadPage:
+        return LoadPage("b0", 1, 0, 0, 0, 0.0, {}, {}, 0, {}, 0, 0)
+
+    def sessions(self) -> dict[str, SessionState]:
+        return {}
 
     def balance(self) -> BalancePage:
         return BalancePage("b0", 1, (("news", 2.5, 0.5),), (("ann", (0,), 7),))

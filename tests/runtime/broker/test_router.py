@@ -1,6 +1,13 @@
 """The way of a message through a broker."""
 
-from tests.runtime.broker.fakes import FakeBroker, FakeConnection, message, route
+from tests.runtime.broker.fakes import (
+    FakeBroker,
+    FakeConnection,
+    FakeStep,
+    FakeSteps,
+    message,
+    route,
+)
 
 from brokerwise.runtime.broker.router import HeldBytes
 from brokerwise.runtime.protocol.control import JoinAnswer
@@ -50,25 +57,25 @@ def test_an_old_route_is_passed_on_and_its_publisher_told_once() -> None:
     broker = FakeBroker()
     _, line = broker.subscriber("ann", "news")
     source, told = broker.session("paper")
-    broker.router.routes_changed([route("news", 2, "b0", "b7")])
+    broker.router.change_routes([route("news", 2, "b0", "b7")])
     broker.hear(source, message("news", 1), message("news", 2))
     assert line.positions() == [("paper", 1, 1), ("paper", 1, 2)]
-    assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b7", 1), ("b7", 2)]
+    assert [(b, f.seq) for b, f in broker.peers.forwards] == [("b7", 1), ("b7", 2)]
     assert told.frames == [
         StaleRoute("news", 2, (("b0", "ws://b0"), ("b7", "ws://b7")))
     ]
     broker.hear(source, message("news", 3, generation=2))
-    assert len(broker.outside.forwards) == 2
+    assert len(broker.peers.forwards) == 2
     assert broker.router.links == {"b7": 2}
 
 
 def test_a_publisher_that_knows_no_route_gets_through_to_all_of_it() -> None:
     broker = FakeBroker()
     broker.subscriber("ann", "news")
-    broker.router.routes_changed([route("news", 2, "b0", "b7", "b8")])
+    broker.router.change_routes([route("news", 2, "b0", "b7", "b8")])
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1, generation=0))
-    assert sorted(b for b, _ in broker.outside.forwards) == ["b7", "b8"]
+    assert sorted(b for b, _ in broker.peers.forwards) == ["b7", "b8"]
 
 
 def test_a_change_of_route_tells_what_was_seen_before_it() -> None:
@@ -76,19 +83,19 @@ def test_a_change_of_route_tells_what_was_seen_before_it() -> None:
     broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1), message("news", 2))
-    cursors = broker.router.routes_changed([route("news", 2, "b0", "b7")])
+    cursors = broker.router.change_routes([route("news", 2, "b0", "b7")])
     assert cursors == (("news", "paper", 1, 2),)
 
 
 def test_a_topic_that_joins_is_in_order_whoever_speaks_first() -> None:
     broker = FakeBroker("b7")
     session, line = broker.session("ann")
-    broker.handler.handle(session, Subscribe(5, ("news",)), 0.0)
-    assert broker.handler.wanted() == ("news",)
+    broker.handle(session, Subscribe(5, ("news",)))
+    assert broker.handler.topics_to_join() == ("news",)
     source, _ = broker.session("paper")
     peer, _ = broker.session("b0", is_peer=True)
     broker.hear(source, message("news", 8, generation=2))
-    broker.handler.joined(
+    broker.finish_joining(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     assert line.messages() == []
@@ -102,9 +109,9 @@ def just_joined() -> tuple[FakeBroker, FakeConnection]:
     and its one subscriber."""
     broker = FakeBroker("b7")
     session, line = broker.session("ann")
-    broker.handler.handle(session, Subscribe(5, ("news",)), 0.0)
-    broker.handler.wanted()
-    broker.handler.joined(
+    broker.handle(session, Subscribe(5, ("news",)))
+    broker.handler.topics_to_join()
+    broker.finish_joining(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     return broker, line
@@ -145,25 +152,25 @@ def test_too_many_that_wait_are_not_waited_for_either() -> None:
 def test_what_waits_here_is_passed_on_to_who_joins_next() -> None:
     broker = FakeBroker("b7")
     session, _ = broker.session("ann")
-    broker.handler.handle(session, Subscribe(5, ("news",)), 0.0)
-    broker.handler.wanted()
-    broker.handler.joined(
+    broker.handle(session, Subscribe(5, ("news",)))
+    broker.handler.topics_to_join()
+    broker.finish_joining(
         JoinAnswer((route("news", 2, "b0", "b7"),), (), (("news", "paper", 1, 6),))
     )
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 8, generation=2))
-    cursors = broker.router.routes_changed([route("news", 3, "b0", "b7", "b8")])
+    cursors = broker.router.change_routes([route("news", 3, "b0", "b7", "b8")])
     assert cursors == (("news", "paper", 1, 6),)
-    assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b8", 8)]
+    assert [(b, f.seq) for b, f in broker.peers.forwards] == [("b8", 8)]
 
 
 def test_a_topic_that_is_not_carried_is_looked_up_and_passed_on() -> None:
     broker = FakeBroker()
     source, told = broker.session("paper")
     broker.hear(source, message("news", 1, generation=0), message("news", 2))
-    assert broker.outside.looked_up == ["news"]
-    broker.router.routed("news", route("news", 4, "b3"))
-    assert [(b, f.seq) for b, f in broker.outside.forwards] == [("b3", 1), ("b3", 2)]
+    assert broker.looked_up() == ["news"]
+    broker.router.take_route("news", route("news", 4, "b3"))
+    assert [(b, f.seq) for b, f in broker.peers.forwards] == [("b3", 1), ("b3", 2)]
     assert isinstance(told.last(), StaleRoute)
     assert broker.router.topics["news"].received == 0
 
@@ -172,24 +179,25 @@ def test_a_topic_that_there_is_none_of_is_refused() -> None:
     broker = FakeBroker()
     source, told = broker.session("paper")
     broker.hear(source, message("nwes", 1))
-    broker.router.routed("nwes", None)
+    broker.router.take_route("nwes", None)
     problem = told.last()
     assert isinstance(problem, Problem)
     assert (problem.code, problem.topics) == ("unknown_topic", ("nwes",))
 
 
 def test_what_a_step_gives_is_delivered_when_it_gives_it() -> None:
-    broker = FakeBroker()
-    broker.outside.steps["news"] = []
+    step = FakeStep()
+    broker = FakeBroker(steps=FakeSteps({"news": step}))
     _, line = broker.subscriber("ann", "news")
     source, _ = broker.session("paper")
     broker.hear(source, message("news", 1, data="raw"), message("news", 2))
     topic = broker.router.topics["news"]
     assert line.messages() == [] and topic.received == 2
     assert topic.delivered_cursors() == []
-    first, second = broker.outside.steps["news"]
-    broker.router.delivery.fan_out(topic, first, message("news", 1, data="cooked").data)
-    broker.router.delivery.fan_out(topic, second, message("news", 1).data, skipped=True)
+    (first, first_done), (_, second_done) = step.submitted
+    assert first == b'"raw"'
+    first_done(b'"cooked"')
+    second_done(None)
     broker.router.delivery.flush()
     assert bytes(line.messages()[0].data) == b'"cooked"'
     assert [m.skipped for m in line.messages()] == [False, True]
@@ -201,17 +209,17 @@ def test_the_messages_of_a_turn_are_written_in_one_piece() -> None:
     session, line = broker.subscriber("ann", "news", "sport")
     source, _ = broker.session("paper")
     for seq in (1, 2, 3):
-        broker.handler.handle(source, message("news", seq), 0.0)
-    broker.handler.handle(source, message("sport", 1), 0.0)
+        broker.handle(source, message("news", seq))
+    broker.handle(source, message("sport", 1))
     assert line.messages() == [] and session.sent == 0
-    assert broker.outside.flushes == 1
+    assert broker.soon == [broker.router.delivery.flush]
     written: list[bytes] = []
     session.write = written.append
     broker.router.delivery.flush()
     assert [piece.count(b"\n") for piece in written] == [3, 1]
     assert session.sent == 4
-    broker.handler.handle(source, message("sport", 2), 0.0)
-    assert broker.outside.flushes == 2
+    broker.handle(source, message("sport", 2))
+    assert len(broker.soon) == 2
 
 
 def test_whoever_comes_or_goes_in_a_turn_gets_what_is_due() -> None:
@@ -219,9 +227,9 @@ def test_whoever_comes_or_goes_in_a_turn_gets_what_is_due() -> None:
     leaving, gone = broker.subscriber("ann", "news")
     _, stays = broker.subscriber("bob", "news")
     source, _ = broker.session("paper")
-    broker.handler.handle(source, message("news", 1), 0.0)
-    broker.handler.close(leaving)
-    broker.handler.handle(source, message("news", 2), 0.0)
+    broker.handle(source, message("news", 1))
+    broker.close(leaving)
+    broker.handle(source, message("news", 2))
     _, newcomer = broker.subscriber("cid", "news")
     broker.hear(source, message("news", 3))
     assert [m.seq for m in gone.messages()] == [1]
@@ -236,21 +244,21 @@ def test_publishers_wait_for_readers_with_much_to_read_but_not_for_long() -> Non
     source, _ = broker.session("paper")
     large = "x" * 100_000
     broker.hear(source, message("news", 1, data=large))
-    assert not broker.router.delivery.is_pressed()
+    assert not broker.router.delivery.is_congested()
     line.unread = SESSION_QUEUE_BYTES
     broker.hear(source, message("news", 2, data="small"))
-    assert not broker.router.delivery.is_pressed()
+    assert not broker.router.delivery.is_congested()
     broker.hear(source, message("news", 3, data=large))
-    assert broker.router.delivery.is_pressed()
+    assert broker.router.delivery.is_congested()
     broker.clock.now += PRESSED_SECONDS
-    assert not broker.router.delivery.is_pressed()
+    assert not broker.router.delivery.is_congested()
     line.unread = 0
-    assert not broker.router.delivery.is_pressed()
+    assert not broker.router.delivery.is_congested()
     line.unread = SESSION_QUEUE_BYTES
     broker.hear(source, message("news", 4, data=large))
-    assert broker.router.delivery.is_pressed()
-    broker.handler.close(broker.handler.users["ann"])
-    assert not broker.router.delivery.is_pressed()
+    assert broker.router.delivery.is_congested()
+    broker.close(broker.handler.users["ann"])
+    assert not broker.router.delivery.is_congested()
 
 
 LARGE = "x" * (HELD_BYTES // 8)
@@ -258,21 +266,21 @@ MANY = range(1, 100)
 
 
 def test_a_topic_that_is_full_leaves_room_for_others_as_long_as_there_is_any() -> None:
-    room = HeldBytes()
+    held = HeldBytes()
     topics = HELD_BYTES_IN_ALL // HELD_BYTES
     for number in range(topics):
-        assert room.has(f"t{number}", HELD_BYTES)
-        room.take(f"t{number}", HELD_BYTES)
-        assert not room.has(f"t{number}", 1)
-    assert not room.has("one more", 1)
-    room.give_back("t0", 10)
-    assert room.has("one more", 10) and not room.has("one more", 11)
-    assert room.has("t0", 10) and not room.has("t1", 1)
-    room.give_back("t1")
-    room.give_back("never took any", 5)
-    assert room.has("t1", HELD_BYTES)
-    room.clear()
-    assert room.has("t2", HELD_BYTES)
+        assert held.has_room(f"t{number}", HELD_BYTES)
+        held.take(f"t{number}", HELD_BYTES)
+        assert not held.has_room(f"t{number}", 1)
+    assert not held.has_room("one more", 1)
+    held.give_back("t0", 10)
+    assert held.has_room("one more", 10) and not held.has_room("one more", 11)
+    assert held.has_room("t0", 10) and not held.has_room("t1", 1)
+    held.give_back("t1")
+    held.give_back("never took any", 5)
+    assert held.has_room("t1", HELD_BYTES)
+    held.clear()
+    assert held.has_room("t2", HELD_BYTES)
 
 
 def test_of_a_topic_without_a_route_only_so_much_waits() -> None:
@@ -281,9 +289,9 @@ def test_of_a_topic_without_a_route_only_so_much_waits() -> None:
     for seq in MANY:
         broker.hear(source, message("news", seq, data=LARGE))
     broker.hear(source, message("sport", 1, data=LARGE))
-    broker.router.routed("news", route("news", 2, "b5"))
-    broker.router.routed("sport", route("sport", 2, "b5"))
-    passed_on = [frame.seq for _, frame in broker.outside.forwards]
+    broker.router.take_route("news", route("news", 2, "b5"))
+    broker.router.take_route("sport", route("sport", 2, "b5"))
+    passed_on = [frame.seq for _, frame in broker.peers.forwards]
     assert passed_on == [*range(1, 8), 1]
     assert broker.router.topics["news"].received == 0
 
@@ -295,14 +303,14 @@ def test_of_a_topic_that_joins_only_so_much_waits() -> None:
     for _ in range(2):  # what has been let go leaves room
         line.frames.clear()
         broker.hear(session, Subscribe(1, ("news",)))
-        broker.handler.wanted()
+        broker.handler.topics_to_join()
         for seq in MANY:
             broker.hear(source, message("news", seq, data=LARGE))
-        broker.handler.joined(JoinAnswer((route("news", 1, "b0"),)))
+        broker.finish_joining(JoinAnswer((route("news", 1, "b0"),)))
         broker.router.delivery.flush()
         assert len(line.messages()) == 7
         broker.router.reset()
-        broker.handler.close(session)
+        broker.close(session)
 
 
 def test_what_waits_for_an_earlier_one_is_let_go_when_it_is_too_much() -> None:

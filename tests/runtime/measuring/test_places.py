@@ -6,11 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from tests.runtime.broker.fakes import FakeBroker
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.broker.processing import TopicSteps
-from brokerwise.runtime.broker.router import Into
 from brokerwise.runtime.measuring.machine import cores_for, machine
 from brokerwise.runtime.measuring.processor_time import busy
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_MESSAGES
@@ -63,13 +61,12 @@ def test_any_number_of_messages_may_wait_where_latencies_are_measured(
     limited: bool, refused: int
 ) -> None:
     async def run() -> dict[str, int]:
-        router = FakeBroker("b0").router
-        into = Into(router, lambda topic, data: "")
-        steps = TopicSteps(router, into, limited=limited)
+        steps = TopicSteps(limited=limited)
         await steps.start({"gps": "spin:0"})
-        item = router.item("cab", 1, 1, b"1", 0.0)  # type: ignore[arg-type]
+        step = steps.find("gps")
+        assert step is not None
         for _ in range(STEP_QUEUE_MESSAGES + 5):
-            assert steps.process("gps", item)
+            step.submit(b"1", lambda data: None)
         counts = steps.counts()["gps"]
         await steps.close()
         return counts

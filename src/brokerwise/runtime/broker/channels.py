@@ -1,6 +1,13 @@
-"""Channel subscriptions at a broker: what sessions ask for, and what there is to say
-about it to the data cluster. No I/O."""
+"""Channel subscriptions at a broker. No I/O.
 
+`ChannelSubscriptions` has what sessions ask for, and what there is to say about it to
+the data cluster; `data_cluster` says it, and brings the answers. `ResultLogs` follows
+the logs of results, once for each topic that anyone here has, from a position of its
+own, and hands what comes to all sessions by way of the router. A session that begins
+earlier catches up by itself first.
+"""
+
+import logging
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -24,13 +31,18 @@ from brokerwise.runtime.protocol.limits import PULL_BYTES
 from brokerwise.runtime.protocol.names import SOURCE
 from brokerwise.runtime.protocol.order import Released
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(eq=False)
 class ResultLog:
-    """`position` is the last result handed on, `last` the last that there is, as far
+    """The log of one topic's results.
+
+    `position` is the last result handed on, `last` the last that there is, as far
     as we have heard. There may be more if there is `news`. Sessions that are `apart`
     have had everything up to a position of their own, or want nothing before it: they
-    catch up, or wait until it is reached."""
+    catch up, or wait until it is reached.
+    """
 
     topic: Topic
     subscription: int
@@ -53,7 +65,7 @@ class ResultLog:
 
 
 class ResultLogs:
-    """All that are followed, by topic."""
+    """The logs of results that are followed, by topic."""
 
     def __init__(self, router: MessageRouter) -> None:
         self._router = router
@@ -66,9 +78,9 @@ class ResultLogs:
     def serving(self) -> tuple[Seen, ...]:
         """Everyone who is served here, with what they have had as far as we know."""
         return tuple(
-            Seen(session.user, log.subscription, log.seen_by(session))
-            for log in self._logs.values()
-            for session in log.sessions()
+            Seen(session.user, results.subscription, results.seen_by(session))
+            for results in self._logs.values()
+            for session in results.sessions()
         )
 
     # What to fetch, and what came
@@ -76,77 +88,84 @@ class ResultLogs:
     def pulls(self, *, all_of_them: bool = False) -> tuple[Pull, ...]:
         """Nothing for sessions that have much to read still."""
         found: dict[Pull, None] = {}
-        for log in self._logs.values():
-            if all_of_them or log.news or log.position < log.last:
-                found[Pull(log.subscription, log.position)] = None
-            for session, position in log.behind():
+        for results in self._logs.values():
+            if all_of_them or results.news or results.position < results.last:
+                found[Pull(results.subscription, results.position)] = None
+            for session, position in results.behind():
                 if session.connection.buffered() <= PULL_BYTES // 4:
-                    found[Pull(log.subscription, position)] = None
+                    found[Pull(results.subscription, position)] = None
         return tuple(found)
 
     def is_behind(self) -> bool:
         """Whether a session still catches up."""
-        return any(any(log.behind()) for log in self._logs.values())
+        return any(any(results.behind()) for results in self._logs.values())
 
     def notified(self, subscriptions: Iterable[int]) -> None:
         """Some subscriptions have new results."""
-        for log in map(self._numbered, subscriptions):
-            if log is not None:
-                log.news = True
+        for results in map(self._numbered, subscriptions):
+            if results is not None:
+                results.news = True
 
     def pulled(self, asked: Collection[Pull], answer: PullAnswer) -> None:
         """Results have come. Those that begin where nobody asked for are what is left:
         what was before them is not kept any more."""
         for found in answer.pulled:
-            log = self._numbered(found.subscription)
-            if log is not None:
+            results = self._numbered(found.subscription)
+            if results is not None:
                 was_asked = Pull(found.subscription, found.after) in asked
-                self._take(log, found, cut=not was_asked)
-        for log in map(self._numbered, answer.gone):
-            if log is not None:
-                self._end(log)
+                self._take(results, found, cut=not was_asked)
+        for results in map(self._numbered, answer.gone):
+            if results is not None:
+                self._end(results)
 
     def _numbered(self, subscription: int) -> ResultLog | None:
         topic = self._topics.get(subscription)
         return None if topic is None else self._logs[topic]
 
-    def _take(self, log: ResultLog, found: Pulled, *, cut: bool) -> None:
-        log.last = max(log.last, found.last)
+    def _take(self, results: ResultLog, found: Pulled, *, cut: bool) -> None:
+        results.last = max(results.last, found.last)
         items = [
-            self._router.item(SOURCE, log.subscription, seq, result.data, result.at)
+            self._router.new_message(
+                SOURCE, results.subscription, seq, result.data, result.at
+            )
             for seq, result in enumerate(found.results, found.after + 1)
         ]
-        for session, at in list(log.behind()):
+        for session, at in list(results.behind()):
             if at >= found.after or cut:
-                self._catch_up(log, session, max(at, found.after), items)
-        if log.position >= found.after or cut:
-            log.position = max(log.position, found.after)
-            new = [item for item in items if item.seq > log.position]
+                self._catch_up(results, session, max(at, found.after), items)
+        if results.position >= found.after or cut:
+            if results.position < found.after:
+                log.warning(
+                    "%r: results %d to %d are not kept any more: a gap",
+                    *(results.topic.name, results.position + 1, found.after),
+                )
+            results.position = max(results.position, found.after)
+            new = [item for item in items if item.seq > results.position]
             if new:
-                log.position = new[-1].seq
-                self._router.hand_on(log.topic, Released(tuple(new)))
-            log.news = log.news and log.position < found.last
-        self._admit(log)
+                results.position = new[-1].seq
+                self._router.hand_on(results.topic, Released(tuple(new)))
+            results.news = results.news and results.position < found.last
+        self._admit(results)
 
     def _catch_up(
-        self, log: ResultLog, session: Session, at: int, items: list[RoutedMessage]
+        self, results: ResultLog, session: Session, at: int, items: list[RoutedMessage]
     ) -> None:
         """To one session alone, and no further than all others are: from there on it
         goes with them."""
-        due = [item for item in items if at < item.seq <= log.position]
-        self._router.delivery.write_to(session, log.topic, due)
-        log.apart[session] = due[-1].seq if due else at
+        due = [item for item in items if at < item.seq <= results.position]
+        self._router.delivery.write_to(session, results.topic, due)
+        results.apart[session] = due[-1].seq if due else at
 
     # Who has which
 
     def follow(self, given: Given) -> None:
         """From the last result that there is, unless it is followed already."""
-        log = self._logs.get(given.topic)
-        if log is not None and log.subscription == given.subscription:
-            log.last = max(log.last, given.last)
+        results = self._logs.get(given.topic)
+        if results is not None and results.subscription == given.subscription:
+            results.last = max(results.last, given.last)
             return
-        if log is not None:
-            self._end(log)
+        if results is not None:
+            self._end(results)
         topic = self._router.topic(given.topic)
         topic.carried = True
         topic.positions[SOURCE] = (given.subscription, given.last)
@@ -158,49 +177,50 @@ class ResultLogs:
     def attach(self, session: Session, given: Given) -> CursorRow:
         """Where the session begins. It gets nothing before `admit`."""
         self.follow(given)  # others may have left it meanwhile
-        log = self._logs[given.topic]
+        results = self._logs[given.topic]
         session.topics.add(given.topic)
-        at = log.position
-        if session not in log.topic.sessions:
-            at = log.apart.setdefault(session, given.start)
+        at = results.position
+        if session not in results.topic.sessions:
+            at = results.apart.setdefault(session, given.start)
         return given.topic, SOURCE, given.subscription, at
 
     def admit(self, topic: str) -> None:
         self._admit(self._logs[topic])
 
-    def _admit(self, log: ResultLog) -> None:
+    def _admit(self, results: ResultLog) -> None:
         """Those who are where all others are get what comes with them from now on."""
-        for session in [s for s, at in log.apart.items() if at == log.position]:
-            del log.apart[session]
-            self._router.delivery.write(log.topic)
-            log.topic.add(session)
+        for session in [s for s, at in results.apart.items() if at == results.position]:
+            del results.apart[session]
+            self._router.delivery.write(results.topic)
+            results.topic.add(session)
 
     def detach(self, session: Session, topic: str) -> None:
         """A log that nobody here has any more is not followed."""
         session.topics.discard(topic)
-        log = self._logs.get(topic)
-        if log is None:
+        results = self._logs.get(topic)
+        if results is None:
             return
-        self._router.delivery.write(log.topic)
-        log.topic.remove(session)
-        log.apart.pop(session, None)
-        if not log.sessions():
-            self._forget(log)
+        self._router.delivery.write(results.topic)
+        results.topic.remove(session)
+        results.apart.pop(session, None)
+        if not results.sessions():
+            self._forget(results)
 
-    def _end(self, log: ResultLog) -> None:
+    def _end(self, results: ResultLog) -> None:
         """There is no such subscription any more."""
-        name = log.topic.name
+        name = results.topic.name
+        log.info("%r has ended, for %d sessions", name, len(results.sessions()))
         text = f"{name!r} has ended: its channel was dropped, or nobody spoke of it"
-        for session in log.sessions():
+        for session in results.sessions():
             self.detach(session, name)
-            session.tell(Problem("unknown_topic", text, topics=(name,)))
-        self._forget(log)
+            session.send(Problem("unknown_topic", text, topics=(name,)))
+        self._forget(results)
 
-    def _forget(self, log: ResultLog) -> None:
-        log.topic.carried = False
-        log.topic.positions.pop(SOURCE, None)
-        self._logs.pop(log.topic.name, None)
-        self._topics.pop(log.subscription, None)
+    def _forget(self, results: ResultLog) -> None:
+        results.topic.carried = False
+        results.topic.positions.pop(SOURCE, None)
+        self._logs.pop(results.topic.name, None)
+        self._topics.pop(results.subscription, None)
 
 
 @dataclass(eq=False)
@@ -283,11 +303,11 @@ class ChannelSubscriptions:
 
     def acknowledge(self, session: Session, cursors: Iterable[CursorRow]) -> None:
         for topic, source, epoch, seq in cursors:
-            log = self.logs.find(topic) if source == SOURCE else None
-            if log is None or epoch != log.subscription:
+            results = self.logs.find(topic) if source == SOURCE else None
+            if results is None or epoch != results.subscription:
                 continue
             if topic in session.topics:
-                self._seen[session.user, epoch] = min(seq, log.last)
+                self._seen[session.user, epoch] = min(seq, results.last)
 
     def _withdraw(self, session: Session, topic: str) -> bool:
         """Whether a session waited for a topic; it does no more."""
@@ -309,8 +329,10 @@ class ChannelSubscriptions:
         """Whether the user has the topic on another connection by now."""
         if (session.user, topic) in self._questions:
             return True
-        log = self.logs.find(topic)
-        return log is not None and any(s.user == session.user for s in log.sessions())
+        results = self.logs.find(topic)
+        return results is not None and any(
+            s.user == session.user for s in results.sessions()
+        )
 
     # What there is to say to the data cluster
 
@@ -400,8 +422,8 @@ class ChannelSubscriptions:
         if asked.refused:
             topics = tuple(refused.topic for refused in asked.refused)
             text = asked.refused[0].reason
-            session.tell(Problem("unknown_topic", text, asked.id, topics))
+            session.send(Problem("unknown_topic", text, asked.id, topics))
         served = tuple(given.topic for given in asked.given)
-        session.tell(Subscribed(asked.id, served, cursors))
+        session.send(Subscribed(asked.id, served, cursors))
         for topic in served:
             self.logs.admit(topic)

@@ -1,4 +1,10 @@
-"""Who may come in: whether there is room, and the first frame of a connection."""
+"""The connections of a broker: who is let in, whose turn it is, who is cut off.
+
+A connection is refused here (no room: `ConnectionLimit`; wrong token, name or version:
+`check_login`; no login in time: `Connections.tick`), a slow reader is cut off here
+(`overflowed`), and so is one that does not acknowledge (`keep_alive`). Frames of those
+who have logged in go to `SessionHandler`, in turns.
+"""
 
 import asyncio
 import logging
@@ -9,8 +15,12 @@ from typing import Any, Protocol
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.router import MessageRouter
-from brokerwise.runtime.broker.sessions import Session, SessionConnection
-from brokerwise.runtime.broker.subscriptions import SessionHandler
+from brokerwise.runtime.broker.sessions import (
+    Session,
+    SessionConnection,
+    may_publish_as,
+)
+from brokerwise.runtime.broker.subscriptions import Commands, SessionHandler
 from brokerwise.runtime.net.server import frame_text
 from brokerwise.runtime.process.open_files import OpenFiles
 from brokerwise.runtime.protocol.frames import (
@@ -38,7 +48,10 @@ from brokerwise.runtime.protocol.limits import (
 )
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
-SAY_SECONDS = 10.0  # between two lines of the log on connections that were refused
+REPORT_SECONDS = 10.0  # between two lines of the log on connections refused as full
+MOST_REASON_BYTES = 120  # of a close frame
+_CONGESTED_PAUSE = 0.01  # seconds between checks whether readers have caught up
+
 log = logging.getLogger(__name__)
 
 
@@ -48,13 +61,16 @@ class RefusedLoginError(BrokerwiseError):
 
 @dataclass(frozen=True)
 class Identity:
+    """A user, or another broker, that has logged in."""
+
     user: str
     source: str
     is_peer: bool
 
 
-def admit(keys: Keys, login: Login) -> Identity:
-    """Who has logged in. A peer's messages keep the source that they came with."""
+def check_login(keys: Keys, login: Login) -> Identity:
+    """Who has logged in. Raises RefusedLoginError. The messages of another broker keep
+    the source that they came with."""
     holder = keys.holder(login.token)
     if holder is None or holder.name != login.user or holder.role is Role.OPERATOR:
         raise RefusedLoginError(f"wrong token for {login.user!r}")
@@ -68,10 +84,6 @@ def admit(keys: Keys, login: Login) -> Identity:
             f"found source {source!r}, expected {login.user!r} or {login.user}/..."
         )
     return Identity(login.user, source, holder.role is Role.BROKER)
-
-
-def may_publish_as(user: str, source: str) -> bool:
-    return source == user or source.startswith(f"{user}/")
 
 
 class ConnectionLimit:
@@ -93,7 +105,7 @@ class ConnectionLimit:
         self._keys = keys
         self._files = files
         self._clock = clock
-        self._said, self._said_at = 0, float("-inf")
+        self._reported, self._reported_at = 0, float("-inf")
 
     def is_open_to_all(self, descriptor: int) -> bool:
         return descriptor < self._files.open_to_all
@@ -115,19 +127,15 @@ class ConnectionLimit:
     def report(self) -> None:
         """Log what was refused since the last line, now and then: strangers must not
         fill the log."""
-        count, now = self.refused - self._said, self._clock()
-        if count and now - self._said_at >= SAY_SECONDS:
-            self._said, self._said_at = self.refused, now
+        count, now = self.refused - self._reported, self._clock()
+        if count and now - self._reported_at >= REPORT_SECONDS:
+            self._reported, self._reported_at = self.refused, now
             log.warning(
                 "connections refused: %s, as %s files are open of %s, and the rest is "
                 "for the fleet itself; raise the limit (ulimit -n) or add brokers",
                 *(f"{count:,}", f"{self._files.open_to_all:,}"),
                 f"{self._files.limit:,}",
             )
-
-
-_PRESSED_PAUSE = 0.01  # seconds between looks at whether readers have caught up
-MOST_REASON_BYTES = 120  # of a close frame
 
 
 class IncomingConnection(SessionConnection, Protocol):
@@ -158,10 +166,11 @@ class _Turn:
 
 
 class Connections:
-    """Hands the frames of each connection to the handler, in turns.
+    """Hands the frames of each connection to the session handler, in turns.
 
     A turn ends after so many messages, bytes or deliveries: a publisher with more to
-    say waits for the next, in which everyone else is heard too.
+    say waits for the next, in which everyone else is heard too. `carry_out` does what
+    the handler's commands say.
     """
 
     def __init__(
@@ -169,7 +178,9 @@ class Connections:
         handler: SessionHandler,
         router: MessageRouter,
         keys: Keys,
+        *,
         welcome: Callable[[], Welcome],
+        carry_out: Callable[[Commands], None],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.sessions: dict[Session, None] = {}
@@ -177,6 +188,7 @@ class Connections:
         self._router = router
         self._keys = keys
         self._welcome = welcome
+        self._carry_out = carry_out
         self._loop = loop
         self._strangers: dict[IncomingConnection, None] = {}
         self._unconfirmed: dict[Session, IncomingConnection] = {}
@@ -184,8 +196,8 @@ class Connections:
         self._over_rate: list[IncomingConnection] = []
         self._ended: dict[str, dict[str, int]] = {}
         self._turn: _Turn | None = None
-        self._looks_again = False
-        self._beat = frame_text(encode(Beat()))
+        self._checks_again = False
+        self._keep_alive = frame_text(encode(Beat()))
 
     def opened(self, connection: IncomingConnection) -> None:
         self._strangers[connection] = None
@@ -194,9 +206,10 @@ class Connections:
         self._strangers.pop(connection, None)
         session = connection.owner
         if isinstance(session, Session):
-            self._handler.close(session)
+            self._close(session)
             if session in self.sessions:
                 del self.sessions[session]
+                _log_closed(session)
                 if self._router.overlay is not None:
                     _count(session, self._ended)
 
@@ -225,20 +238,20 @@ class Connections:
 
     def hang_up(self, session: Session, code: int, reason: str) -> None:
         """End a session: from now on it gets nothing more."""
-        self._handler.close(session)
+        self._close(session)
         session.close(code, reason)
 
     def hang_up_on_all(self, code: int, reason: str) -> None:
         self._end_turn()
+        log.info("hangs up on %d sessions: %s (%d)", len(self.sessions), reason, code)
         for session in list(self.sessions):
             self.hang_up(session, code, reason)
 
     def tick(self, seconds: float) -> None:
         """So much time has passed: let in those who were held back."""
         now = self._loop.time()
-        for connection in [
-            w for w in self._strangers if now - w.opened_at > LOGIN_SECONDS
-        ]:
+        late = [c for c in self._strangers if now - c.opened_at > LOGIN_SECONDS]
+        for connection in late:
             self._refuse(connection, CloseCode.LOGIN_TIMEOUT, "did not log in")
         for session in self.sessions:
             more = session.allowance + PUBLISH_RATE * seconds
@@ -247,44 +260,43 @@ class Connections:
         for connection in waiting:
             connection.resume_reading()
 
-    def beat(self) -> None:
+    def keep_alive(self) -> None:
         """Be heard by all, and hang up on those who never acknowledge."""
         now = self._loop.time()
         for session in list(self.sessions):
             if session.closing:
                 continue
-            unheard = session.sent - session.acknowledged
-            if not unheard:
+            unacknowledged = session.sent - session.acknowledged
+            if not unacknowledged:
                 session.acknowledged_at = now
             late = now - session.acknowledged_at > ACK_PATIENCE_SECONDS
-            if unheard > MAX_UNACKNOWLEDGED or (unheard and late):
-                text = f"{unheard} messages not acknowledged"
+            if unacknowledged > MAX_UNACKNOWLEDGED or (unacknowledged and late):
+                text = f"{unacknowledged} messages not acknowledged"
                 self.hang_up(session, CloseCode.NOT_ACKNOWLEDGING, text)
-            elif session.sent == session.sent_at_beat:
-                session.write(self._beat)
-            session.sent_at_beat = session.sent
+            elif session.sent == session.sent_at_keep_alive:
+                session.write(self._keep_alive)
+            session.sent_at_keep_alive = session.sent
 
     def _log_in(self, connection: IncomingConnection, frame: FromClient) -> None:
         if not isinstance(frame, Login):
             name = type(frame).__name__.lower()
             raise FrameError(f"found {name} as the first frame, expected login")
-        admitted = admit(self._keys, frame)
+        found = check_login(self._keys, frame)
         del self._strangers[connection]
+        now = self._loop.time()
         session = Session(
-            connection,
-            admitted.user,
-            admitted.source,
-            self._loop.time(),
-            is_peer=admitted.is_peer,
+            connection, found.user, found.source, now, is_peer=found.is_peer
         )
         connection.owner = session
         self.sessions[session] = None
-        session.tell(self._welcome())
+        session.send(self._welcome())
 
     def _hear(
         self, connection: IncomingConnection, session: Session, frame: FromClient
     ) -> None:
-        self._handler.handle(session, frame, self._loop.time())
+        commands = self._handler.handle(session, frame, self._loop.time())
+        if commands:
+            self._carry_out(commands)
         if not isinstance(frame, Publish | Forward):
             return
         self._unconfirmed[session] = connection
@@ -310,19 +322,19 @@ class Connections:
         for session, connection in self._unconfirmed.items():
             if session.confirmed < session.published and not session.closing:
                 session.confirmed = session.published
-                session.tell(Published(session.published))
-                if self._router.delivery.is_pressed():
+                session.send(Published(session.published))
+                if self._router.is_congested():
                     connection.pause_reading()
                     self._held_back.append(connection)
         self._unconfirmed.clear()
-        if not self._looks_again:
+        if not self._checks_again:
             self._let_in()
 
     def _let_in(self) -> None:
-        pressed = bool(self._held_back) and self._router.delivery.is_pressed()
-        self._looks_again = pressed
-        if pressed:
-            self._loop.call_later(_PRESSED_PAUSE, self._let_in)
+        congested = bool(self._held_back) and self._router.is_congested()
+        self._checks_again = congested
+        if congested:
+            self._loop.call_later(_CONGESTED_PAUSE, self._let_in)
             return
         waiting, self._held_back = self._held_back, []
         for connection in waiting:
@@ -334,9 +346,34 @@ class Connections:
         if isinstance(session, Session):
             self.hang_up(session, code, reason)
         else:
+            log.warning("connection refused: %r (%d)", reason, code)
             self._strangers.pop(connection, None)
             connection.owner = Session(connection, "", "", self._loop.time())
             connection.owner.close(code, reason)
+
+    def _close(self, session: Session) -> None:
+        commands = self._handler.close(session)
+        if commands:
+            self._carry_out(commands)
+
+
+_EXPECTED = (1000, CloseCode.REPLACED)
+_HANGING_UP_ON_ALL = (CloseCode.LEAVING, CloseCode.LEASE_LOST)  # one line says it
+
+
+def _log_closed(session: Session) -> None:
+    """One line for each session that ends, a warning if we cut it off."""
+    kind = "broker" if session.is_peer else "session of"
+    if not session.closing:
+        log.info("%s %r disconnected", kind, session.user)
+    elif session.closing not in _HANGING_UP_ON_ALL:
+        level = logging.INFO if session.closing in _EXPECTED else logging.WARNING
+        log.log(
+            level,
+            "%s %r closed: %r (%d); %d messages sent, %d acknowledged",
+            *(kind, session.user, session.close_reason, session.closing),
+            *(session.sent, session.acknowledged),
+        )
 
 
 def _is_heard_out(session: Session, frame: FromClient) -> bool:

@@ -1,4 +1,9 @@
-"""What a broker and the coordinator say to each other: leases, joins, routes."""
+"""What a broker and the coordinator say to each other: registration, lease, routes.
+
+A lost lease is noticed in `CoordinatorClient.renew`, once every HEARTBEAT_SECONDS;
+`process` then fences the broker (and does so by itself after it was frozen). Joins and
+leaves of topics go out from `_settle_routes`, look-ups of routes from `_look_up`.
+"""
 
 import asyncio
 import logging
@@ -11,8 +16,14 @@ from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.peers import Peers
-from brokerwise.runtime.broker.router import MessageRouter
-from brokerwise.runtime.broker.subscriptions import SessionHandler
+from brokerwise.runtime.broker.router import LookUpRoute, MessageRouter
+from brokerwise.runtime.broker.subscriptions import (
+    AskDataCluster,
+    Command,
+    JoinTopics,
+    LeaveTopic,
+    SessionHandler,
+)
 from brokerwise.runtime.net.requests import KeptLine, RefusedError, ask
 from brokerwise.runtime.net.waiting import Backoff
 from brokerwise.runtime.protocol.control import (
@@ -75,11 +86,12 @@ class CoordinatorClient:
         self,
         url: str,
         token: str,
+        tls: ssl.SSLContext | None,
+        *,
         registration: Callable[[], BrokerRegistration],
         handler: SessionHandler,
         router: MessageRouter,
         peers: Peers,
-        tls: ssl.SSLContext | None,
     ) -> None:
         self.epoch = 0
         self.renewed_at = 0.0
@@ -94,13 +106,14 @@ class CoordinatorClient:
         # one that it was got by is kept.
         self._line = KeptLine(url, token, tls)
         self._loop = asyncio.get_running_loop()
+        self._is_silent = False  # the coordinator, and that was logged
         self._leaving: dict[str, None] = {}
         self._looking_up: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def register(self) -> BrokerConfiguration:
         """Take a new epoch, trying until the coordinator answers."""
-        backoff, said = Backoff(), ""
+        backoff, logged = Backoff(), ""
         while True:
             try:
                 found = await self._line.ask(
@@ -109,15 +122,19 @@ class CoordinatorClient:
             except RefusedError:
                 raise
             except BrokerwiseError as problem:
-                if problem.message != said:
-                    said = problem.message
-                    log.warning("cannot register yet: %s", said)
+                if problem.message != logged:
+                    logged = problem.message
+                    log.warning("cannot register yet: %s", logged)
                 await asyncio.sleep(backoff.pause())
                 continue
             self.epoch = found.epoch
-            self.renewed_at = self._loop.time()
+            self.renewed_at, self._is_silent = self._loop.time(), False
             self._peers.learn(found.brokers)
-            self._router.routes_changed(found.routes)
+            self._router.change_routes(found.routes)
+            log.info(
+                "registered with epoch %d, with %d other brokers",
+                *(found.epoch, len(self._peers.addresses())),
+            )
             return found
 
     async def renew(self, heartbeat: Heartbeat) -> LeaseState:
@@ -134,17 +151,28 @@ class CoordinatorClient:
             and await self._others_renew()
         ):
             answer = await self._report(heartbeat)
-            return LeaseState.LOST if answer is LeaseState.UNKNOWN else answer
+            if answer is not LeaseState.UNKNOWN:
+                return answer
+            log.warning("lease lost: other brokers renew theirs, this one cannot")
+            return LeaseState.LOST
         return LeaseState.KEPT if answer is LeaseState.UNKNOWN else answer
 
     async def _report(self, heartbeat: Heartbeat) -> LeaseState:
         try:
             answer = await self._line.ask("/heartbeat", heartbeat, HeartbeatAnswer)
-        except BrokerwiseError:
+        except BrokerwiseError as problem:
+            if not self._is_silent:
+                self._is_silent = True
+                log.warning("the lease could not be renewed: %s", problem.message)
             return LeaseState.UNKNOWN
+        now = self._loop.time()
         if answer.lost:
+            log.warning("lease lost: the coordinator has given it up")
             return LeaseState.LOST
-        self.renewed_at = self._loop.time()
+        if self._is_silent:
+            self._is_silent = False
+            log.info("lease renewed, after %.1f s", now - self.renewed_at)
+        self.renewed_at = now
         self._peers.learn(answer.brokers)
         return LeaseState.KEPT
 
@@ -158,11 +186,23 @@ class CoordinatorClient:
 
     async def leave_fleet(self) -> None:
         """Say that this broker ends, so that nobody waits for its lease to lapse."""
+        log.info("leaves the fleet")
         content = {"broker": self._router.name, "epoch": self.epoch}
         try:
             await self._ask("/leaving", content, dict[str, object])
         except BrokerwiseError:
             return
+
+    def carry_out(self, command: Command) -> None:
+        match command:
+            case JoinTopics():
+                self.join()
+            case LeaveTopic(topic):
+                self.leave(topic)
+            case LookUpRoute(topic):
+                self.look_up(topic)
+            case AskDataCluster():
+                raise ValueError("that is not for the coordinator")
 
     def join(self) -> None:
         """Ask for the topics that subscriptions wait for, very soon."""
@@ -178,7 +218,7 @@ class CoordinatorClient:
         self._start("look-ups", self._look_up)
 
     async def knows(self, topic: str) -> bool:
-        """Whether there is such a topic; its route is known then."""
+        """True if there is such a topic; its route is known then."""
         if self._router.overlay is not None:
             return self._router.overlay.knows(topic)
         if self._router.has_route(topic):
@@ -211,8 +251,8 @@ class CoordinatorClient:
             request = JoinRequest(
                 self._router.name,
                 self.epoch,
-                self._handler.wanted(TOPICS_AT_ONCE),
-                self._handler.unwanted(leaving),
+                self._handler.topics_to_join(TOPICS_AT_ONCE),
+                self._handler.topics_to_leave(leaving),
             )
             if not request.topics and not request.leave:
                 continue
@@ -224,13 +264,14 @@ class CoordinatorClient:
                 continue
             if request.epoch == self.epoch:
                 self._take(answer)
-                self._handler.left(request.leave)
+                self._handler.finish_leaving(request.leave)
 
     def _take(self, answer: JoinAnswer) -> None:
         for route in answer.routes:
             self._peers.learn(route.brokers)
-        self._handler.joined(answer)
-        self._router.routes_changed(answer.routes)
+        for command in self._handler.finish_joining(answer):
+            self.carry_out(command)
+        self._router.change_routes(answer.routes)
 
     async def _look_up(self) -> None:
         backoff = Backoff()
@@ -248,9 +289,10 @@ class CoordinatorClient:
     def _learn_routes(self, found: RoutesAnswer) -> None:
         for route in found.routes:
             self._peers.learn(route.brokers)
-            self._router.routed(route.topic, route)
+            for command in self._router.take_route(route.topic, route):
+                self.carry_out(command)
         for topic in found.unknown:
-            self._router.routed(topic, None)
+            self._router.take_route(topic, None)
 
     async def _renewed(self, url: str) -> float:
         try:

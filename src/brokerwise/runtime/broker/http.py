@@ -1,4 +1,7 @@
-"""What a broker answers over plain HTTP, on the port of its sessions."""
+"""What a broker answers over plain HTTP, on the port of its sessions.
+
+`HttpApi` checks who may ask for what and reads bodies; the answers are `process`'s.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,10 +10,14 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.connections import may_publish_as
+from brokerwise.runtime.broker.coordination import Health
+from brokerwise.runtime.broker.loads import TopicLoad
+from brokerwise.runtime.broker.metrics import CONTENT_TYPE
+from brokerwise.runtime.broker.sessions import may_publish_as
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.protocol.control import (
     BalancePage,
+    CursorRow,
     MoveAnswer,
     MoveOrder,
     RouteChange,
@@ -36,18 +43,50 @@ class PostedMessage(Publish, frozen=True, tag="publish"):
 
 @dataclass(frozen=True)
 class StopOrder:
+    """Ends the broker; with `restart`, whoever started it starts it again."""
+
     restart: bool = False
+
+
+@dataclass(frozen=True)
+class LoadPage:
+    """GET /load. `users` (messages sent and got by each) is there on an overlay only;
+    `dropped` counts messages for other brokers, `fed_dropped` records for datasets."""
+
+    broker: str
+    epoch: int
+    sessions: int
+    received: int
+    delivered: int
+    load_per_second: float
+    topics: Mapping[str, TopicLoad]
+    links: Mapping[str, Mapping[str, int]]
+    dropped: int
+    steps: Mapping[str, Mapping[str, Any]]
+    fed: int
+    fed_dropped: int
+    users: Mapping[str, Mapping[str, int]] | msgspec.UnsetType = msgspec.UNSET
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """GET /sessions: one session, by its user."""
+
+    topics: list[str]
+    sent: int
+    acknowledged: int
+    cursors: list[CursorRow]
 
 
 class BrokerActions(Protocol):
     """What the pages show and do. All but `publish` and `health` is for the
-    coordinator, for other brokers, and for whoever watches the fleet."""
+    coordinator, for other brokers, and for operators by way of the coordinator."""
 
-    def health(self) -> Mapping[str, Any]: ...
+    def health(self) -> Health: ...
 
-    def load(self) -> Mapping[str, Any]: ...
+    def load(self) -> LoadPage: ...
 
-    def sessions(self) -> Mapping[str, Any]: ...
+    def sessions(self) -> Mapping[str, SessionState]: ...
 
     def balance(self) -> BalancePage: ...
 
@@ -65,7 +104,7 @@ class BrokerActions(Protocol):
 
 
 class HttpApi:
-    """Routes a request to its action, for whoever may ask for it."""
+    """Routes a request to its action, if its token allows it."""
 
     def __init__(self, keys: Keys, actions: BrokerActions) -> None:
         self._keys = keys
@@ -127,7 +166,7 @@ class HttpApi:
                 return _json(actions.balance())
             case "/metrics":
                 text = actions.metrics().encode()
-                return HttpAnswer(200, text, "text/plain; version=0.0.4; charset=utf-8")
+                return HttpAnswer(200, text, CONTENT_TYPE)
             case "/control/routes":
                 return _json(actions.change_routes(_read(body, RouteChange)))
             case "/control/move":

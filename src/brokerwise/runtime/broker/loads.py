@@ -1,25 +1,38 @@
-"""The load of a broker: exact counts, moving averages, latencies."""
+"""The load of a broker: counts, rates and latencies by topic, and its balance page.
+
+`TopicLoads` is what operators see (`/load`, `/metrics`), `ByteRates` and `balance_page`
+what the coordinator balances by (`/balance`). Both read the counters of `topics`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp
-from typing import Any
 
 import msgspec
 
 from brokerwise.runtime.broker.meters import MovingRate
-from brokerwise.runtime.broker.metrics import Kind, Metric, counter, exposition, gauge
 from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.topics import Topic
 from brokerwise.runtime.protocol.control import BalancePage, RateRow, SessionRow
 
-_PERCENTS = (50, 90, 99)
-_COLUMNS = {
-    "received": "messages taken in",
-    "delivered": "messages handed to sessions",
-    "sessions": "sessions that have it",
-}
+AVERAGE_SECONDS = 60.0  # channels run every few seconds: their bursts even out
+_FORGOTTEN = 0.001  # weight of what is as good as unknown
+
+
+@dataclass(frozen=True)
+class TopicLoad:
+    """Counts since the broker started, moving averages, and latencies from arrival
+    until a message is handed to all sessions."""
+
+    received: int
+    delivered: int
+    sessions: int
+    received_per_second: float
+    delivered_per_second: float
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
 
 
 class TopicLoads:
@@ -43,27 +56,20 @@ class TopicLoads:
     def load_per_second(self, now: float) -> float:
         return sum(sum(self._rates_of(t, now)) for t in self._router.topics.values())
 
-    def by_topic(self, now: float) -> dict[str, dict[str, Any]]:
+    def by_topic(self, now: float) -> dict[str, TopicLoad]:
         return {
-            topic.name: self._measures_of(topic, now)
+            topic.name: self._load_of(topic, now)
             for topic in self._router.topics.values()
             if topic.received or topic.sessions
         }
 
-    def _measures_of(self, topic: Topic, now: float) -> dict[str, Any]:
-        received, delivered = self._rates_of(topic, now)
-        latencies = topic.latency.percentiles(*_PERCENTS)
-        return {
-            "received": topic.received,
-            "delivered": topic.delivered,
-            "sessions": len(topic.sessions),
-            "received_per_second": received,
-            "delivered_per_second": delivered,
-            **{
-                f"p{percent}_ms": microseconds / 1000
-                for percent, microseconds in zip(_PERCENTS, latencies, strict=True)
-            },
-        }
+    def _load_of(self, topic: Topic, now: float) -> TopicLoad:
+        latencies = topic.latency.percentiles(50, 90, 99)
+        return TopicLoad(
+            *(topic.received, topic.delivered, len(topic.sessions)),
+            *self._rates_of(topic, now),
+            *(microseconds / 1000 for microseconds in latencies),
+        )
 
     def _rates_of(self, topic: Topic, now: float) -> tuple[float, float]:
         rates = self._rates.get(topic.name)
@@ -72,61 +78,6 @@ class TopicLoads:
             self._rates[topic.name] = rates
         received, delivered = rates
         return received.look(topic.received, now), delivered.look(topic.delivered, now)
-
-
-def metrics_text(
-    loads: TopicLoads, now: float, sessions: int, refused: int, links: dict[str, int]
-) -> str:
-    """All of it for Prometheus."""
-    by_topic = loads.by_topic(now)
-    received, delivered = loads.totals()
-    metrics = [
-        gauge("brokerwise_sessions", "connections that have logged in", sessions),
-        counter(
-            "brokerwise_connections_refused_total",
-            "connections for which there was no room",
-            refused,
-        ),
-        counter("brokerwise_received_total", _COLUMNS["received"], received),
-        counter("brokerwise_delivered_total", _COLUMNS["delivered"], delivered),
-        gauge(
-            "brokerwise_load_per_second",
-            "messages received and delivered a second, a moving average",
-            loads.load_per_second(now),
-        ),
-        Metric(
-            "brokerwise_forwarded_total",
-            Kind.COUNTER,
-            "messages passed on to another broker",
-            ("peer",),
-            {(name,): count for name, count in links.items()},
-        ),
-    ]
-    for column, text in _COLUMNS.items():
-        kind = Kind.GAUGE if column == "sessions" else Kind.COUNTER
-        suffix = "" if column == "sessions" else "_total"
-        values = {(name,): found[column] for name, found in by_topic.items()}
-        name = f"brokerwise_topic_{column}{suffix}"
-        metrics.append(Metric(name, kind, f"{text}, by topic", ("topic",), values))
-    seconds = {
-        (name, str(percent / 100)): found[f"p{percent}_ms"] / 1000
-        for name, found in by_topic.items()
-        for percent in _PERCENTS
-    }
-    metrics.append(
-        Metric(
-            "brokerwise_topic_latency_seconds",
-            Kind.GAUGE,
-            "from arrival until handed to all sessions",
-            ("topic", "quantile"),
-            seconds,
-        )
-    )
-    return exposition(metrics)
-
-
-AVERAGE_SECONDS = 60.0  # channels run every few seconds: their bursts even out
-_FORGOTTEN = 0.001  # weight of what is as good as unknown
 
 
 @dataclass(frozen=True)
@@ -198,8 +149,8 @@ class ByteRates:
 def balance_page(
     broker: str, epoch: int, rates: ByteRates, users: Mapping[str, Session]
 ) -> BalancePage:
-    """Users and topics by name, so that the same state gives the same page. Who has no
-    topic brings no load: it has only connected, or has just moved away.
+    """Users and topics by name, so that the same state gives the same page. A user
+    without topics brings no load: it has only connected, or has just moved away.
     """
     names = sorted({name for session in users.values() for name in session.topics})
     places = {name: place for place, name in enumerate(names)}

@@ -1,4 +1,5 @@
-"""Messages a second as a moving average of a counter that only grows."""
+"""Instruments: the moving rate of a counter, and a histogram of latencies that is small
+enough for each topic to have one."""
 
 from math import ceil, expm1
 

@@ -1,4 +1,10 @@
-"""The processing steps of a broker's topics."""
+"""The processing steps of a broker's topics: one worker process for each step.
+
+`TopicSteps` knows which topic goes through which step, `Step` queues the messages of
+one and starts its worker again when it dies, `StepWorker` is the worker's process as
+the broker sees it. The program that runs in it is `step_worker`. The router submits
+messages and delivers what comes out.
+"""
 
 import asyncio
 import logging
@@ -15,23 +21,22 @@ from typing import Any, cast
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.router import Into, MessageRouter
 from brokerwise.runtime.broker.step_worker import Reply
-from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_BYTES, STEP_QUEUE_MESSAGES
 from brokerwise.runtime.protocol.names import found_for, is_pattern
 
-_DRAIN_SECONDS = 2.0
-log = logging.getLogger(__name__)
 Done = Callable[[bytes | None], None]
-FIRST_PAUSE_SECONDS = 0.1  # before a worker that died is started again,
-LONGEST_PAUSE_SECONDS = 5.0  # doubled while they die without an answer
-_AHEAD = 16  # messages in the pipe: the worker need not wait for the next
-log = logging.getLogger(__name__)
+
 START_SECONDS = 30.0  # a worker that is not ready by then is ended
 STOP_SECONDS = 2.0  # one that has been asked to end is killed after this long
+FIRST_PAUSE_SECONDS = 0.1  # before a worker that died is started again,
+LONGEST_PAUSE_SECONDS = 5.0  # doubled while they die without an answer
+_DRAIN_SECONDS = 2.0
+_AHEAD = 16  # messages in the pipe: the worker need not wait for the next
 _MODULE = "brokerwise.runtime.broker.step_worker"
 _decoder = msgspec.json.Decoder(Reply)
+
+log = logging.getLogger(__name__)
 
 
 class StepStartError(BrokerwiseError):
@@ -156,14 +161,6 @@ async def start_worker(spec: str, on_reply: Callable[[Reply], None]) -> StepWork
     raise StepStartError(spec, reason)
 
 
-class StepFullError(BrokerwiseError):
-    """A step has as many messages waiting as it may."""
-
-    def __init__(self, spec: str, waiting: int) -> None:
-        self.spec, self.waiting = spec, waiting
-        super().__init__(f"{waiting} messages wait for step {spec!r}: no more fit")
-
-
 @dataclass
 class StepCounts:
     """What became of the messages of a step, since it began.
@@ -218,11 +215,13 @@ class Step:
         self._idle.set()
         self._worker: StepWorker | None = None
         self._keeper: asyncio.Task[None] | None = None
-        self._told = False
+        self._has_logged = False
+        self._is_full = False  # since it was last empty, and that was logged
 
     async def __aenter__(self) -> "Step":
         """Raises StepStartError; then nothing is left running, as when cancelled."""
         self._worker = await start_worker(self.spec, self._answered)
+        log.info("step %s started", self.spec)
         self._keeper = asyncio.create_task(self._keep(self._worker))
         self._send()  # what has lined up meanwhile
         return self
@@ -248,8 +247,8 @@ class Step:
         """How many messages wait or are being worked on."""
         return len(self._waiting) + len(self._sent)
 
-    def submit(self, data: bytes, done: Done) -> None:
-        """Put the JSON value of a message in; raises StepFullError.
+    def submit(self, data: bytes, done: Done) -> bool:
+        """Put the JSON value of a message in; False if too many wait already.
 
         `done` is called once, from the event loop, in the order of submitting, with
         the new value, or None if the message is to be dropped; not at all if the step
@@ -257,16 +256,26 @@ class Step:
         """
         size = len(data)
         if len(self) >= self._most_messages or self._bytes + size > self._most_bytes:
-            self.counts.refused += 1
-            raise StepFullError(self.spec, len(self))
+            self._refuse()
+            return False
         self._bytes += size
         self._waiting.append((data, done))
         self._idle.clear()
         self._send()
+        return True
 
     async def drain(self) -> None:
         """Wait until nothing waits any more. Cancelling it loses nothing."""
         await self._idle.wait()
+
+    def _refuse(self) -> None:
+        self.counts.refused += 1
+        if not self._is_full:
+            self._is_full = True
+            log.warning(
+                "step %s is full: %d messages wait; more are dropped and counted",
+                *(self.spec, len(self)),
+            )
 
     def _give_up(self) -> None:
         self._waiting.clear()
@@ -287,7 +296,7 @@ class Step:
             return  # given up
         if reply.problem:
             self.counts.failed += 1
-            self._tell_once(reply.problem)
+            self._log_once(reply.problem)
             self._finish(None)
         elif reply.dropped:
             self.counts.dropped += 1
@@ -307,10 +316,11 @@ class Step:
         self._send()
         if not len(self):
             self._idle.set()
+            self._is_full = False
 
-    def _tell_once(self, problem: str) -> None:
-        if not self._told:
-            self._told = True
+    def _log_once(self, problem: str) -> None:
+        if not self._has_logged:
+            self._has_logged = True
             log.warning(
                 "step %s dropped a message: %s; more such are only counted",
                 *(self.spec, problem),
@@ -325,6 +335,7 @@ class Step:
             log.warning("the worker of step %s ended (%s)", self.spec, code)
             self._take_back()
             worker = await self._again(pause)
+            log.info("step %s started again", self.spec)
             self._worker = worker
             self._send()
 
@@ -352,21 +363,20 @@ class Step:
                 pause = _longer(pause)
 
 
+def _longer(pause: float) -> float:
+    return min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+
 class TopicSteps:
-    """One step for each topic that has one, or for all topics of a pattern together;
-    the messages of others pass by. What comes out goes on to datasets, too.
+    """One step for each topic that has one, or for all topics of a pattern together.
 
     Without `limited`, any number of messages may wait for a step.
     """
 
-    def __init__(
-        self, router: MessageRouter, into: Into, *, limited: bool = True
-    ) -> None:
-        self._router = router
-        self._into = into
+    def __init__(self, *, limited: bool = True) -> None:
         self._limited = limited
         self._steps: dict[str, Step] = {}
-        self._of_several: dict[str, Step] = {}  # those of patterns
+        self._of_patterns: dict[str, Step] = {}
         self._later: dict[str, str] = {}
         self._starting: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
@@ -380,56 +390,16 @@ class TopicSteps:
             if topic not in self._steps:
                 step = self._step(spec)
                 self._steps[topic] = await self._stack.enter_async_context(step)
-        self._of_several = {t: s for t, s in self._steps.items() if is_pattern(t)}
+        self._of_patterns = {t: s for t, s in self._steps.items() if is_pattern(t)}
         self._later = {t: s for t, s in (later or {}).items() if t not in self._steps}
 
-    def _step(self, spec: str) -> Step:
-        return Step(spec) if self._limited else _unlimited(spec)
-
-    def _begin(self, topic: str) -> Step:
-        """A step that is started while messages line up for it."""
-        step = self._steps[topic] = self._step(self._later.pop(topic))
-        task = asyncio.ensure_future(self._enter(topic, step))
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
-        return step
-
-    async def _enter(self, topic: str, step: Step) -> None:
-        try:
-            await self._stack.enter_async_context(step)
-        except StepStartError as problem:
-            log.warning("%s; messages of topic %r wait in vain", problem, topic)
-
-    def process(self, name: str, item: RoutedMessage) -> bool:
-        """Put a message through its topic's step; False if there is none. A message
-        that a step has no room for, or drops, is delivered to nobody."""
-        step = self._found(name)
-        dataset = self._into.dataset(name)  # as of now, not of when the step is done
-        if step is None:
-            self._into.feed(dataset, item.data)
-            return False
-        topic = self._router.topic(name)
-
-        def done(data: bytes | None) -> None:
-            skipped = data is None
-            raw = msgspec.Raw(b"null" if data is None else data)
-            self._router.delivery.fan_out(topic, item, raw, skipped=skipped)
-            if not skipped:
-                self._into.feed(dataset, raw)
-
-        try:
-            step.submit(bytes(item.data), done)
-        except StepFullError:
-            return True  # counted there; subscribers are told of the gap
-        return True
-
-    def _found(self, name: str) -> Step | None:
-        """A broker asks this for each message, most of which have no step."""
-        if name in self._later:
-            return self._begin(name)
-        step = self._steps.get(name)
-        if step is None and self._of_several:
-            return found_for(name, self._of_several)
+    def find(self, topic: str) -> Step | None:
+        """The router asks this for each message, most of which have no step."""
+        if topic in self._later:
+            return self._begin(topic)
+        step = self._steps.get(topic)
+        if step is None and self._of_patterns:
+            return found_for(topic, self._of_patterns)
         return step
 
     def counts(self) -> dict[str, dict[str, Any]]:
@@ -450,10 +420,21 @@ class TopicSteps:
                 task.cancel()
         await self._stack.aclose()
 
+    def _step(self, spec: str) -> Step:
+        if self._limited:
+            return Step(spec)
+        return Step(spec, most_messages=sys.maxsize, most_bytes=sys.maxsize)
 
-def _unlimited(spec: str) -> Step:
-    return Step(spec, most_messages=sys.maxsize, most_bytes=sys.maxsize)
+    def _begin(self, topic: str) -> Step:
+        """A step that is started while messages line up for it."""
+        step = self._steps[topic] = self._step(self._later.pop(topic))
+        task = asyncio.ensure_future(self._enter(topic, step))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+        return step
 
-
-def _longer(pause: float) -> float:
-    return min(2 * pause, LONGEST_PAUSE_SECONDS)
+    async def _enter(self, topic: str, step: Step) -> None:
+        try:
+            await self._stack.enter_async_context(step)
+        except StepStartError as problem:
+            log.warning("%s; messages of topic %r wait in vain", problem, topic)

@@ -1,4 +1,8 @@
-"""One connection of a user, or of another broker, to this broker."""
+"""A session: a connection of a user, or of another broker, that has logged in.
+
+Who may log in and who is cut off is decided in `connections`; what becomes of what a
+session asks for, in `subscriptions`; messages are written to sessions by `router`.
+"""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -26,30 +30,31 @@ class SessionConnection(Protocol):
 
 
 class Session:
-    """What a broker remembers of a connection that has logged in.
+    """What a broker remembers of a session.
 
-    `sent` and `acknowledged` count messages; `published` those taken in, of which
-    the other end knows `confirmed`; `allowance` is how many more it may send this
-    second. Since `pressed_at` much waits for it to read. `closing` is the code that it
-    was hung up on with. `told` is the generation of a topic's route that it was last
-    told of.
+    `sent` and `acknowledged` count messages to the client; `published` those from it,
+    of which it has been told `confirmed`. `allowance` is how many more it may publish
+    this second. `congested_at` is when much began to wait for it to read. `closing` is
+    the code that the broker hung up with, 0 before, and `close_reason` why.
+    `announced` is the generation of each topic's route that it was last told.
     """
 
     __slots__ = (
         "acknowledged",
         "acknowledged_at",
         "allowance",
+        "announced",
+        "close_reason",
         "closing",
         "confirmed",
+        "congested_at",
         "connection",
         "cursors",
         "is_peer",
-        "pressed_at",
         "published",
         "sent",
-        "sent_at_beat",
+        "sent_at_keep_alive",
         "source",
-        "told",
         "topics",
         "user",
         "write",
@@ -71,22 +76,28 @@ class Session:
         self.is_peer = is_peer
         self.topics: set[str] = set()
         self.sent = 0
-        self.sent_at_beat = 0
+        self.sent_at_keep_alive = 0
         self.acknowledged = 0
         self.acknowledged_at = now
-        self.pressed_at: float | None = None
+        self.congested_at: float | None = None
         self.published = 0
         self.confirmed = 0
         self.allowance = float(PUBLISH_RATE)
         self.closing = 0
+        self.close_reason = ""
         self.cursors: dict[tuple[str, str], Position] = {}
-        self.told: dict[str, int] = {}
+        self.announced: dict[str, int] = {}
 
-    def tell(self, frame: Frame) -> None:
+    def send(self, frame: Frame) -> None:
         self.connection.send(encode(frame))
 
     def close(self, code: int, reason: str) -> None:
         """Hang up; what the other end has sent until it hears of it still comes."""
         if not self.closing:
-            self.closing = code
+            self.closing, self.close_reason = code, reason
             self.connection.close(code, reason)
+
+
+def may_publish_as(user: str, source: str) -> bool:
+    """True for the user's own name, and for names below it: `user/...`."""
+    return source == user or source.startswith(f"{user}/")

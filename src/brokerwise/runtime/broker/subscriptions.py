@@ -1,5 +1,12 @@
-"""The sessions of a broker: what they ask for, and what they are told. No I/O."""
+"""What sessions ask of a broker, and what they are told. No I/O.
 
+`SessionHandler.handle` is where each frame of a session is answered. A subscription to
+a topic that the broker does not carry waits in the `JoinQueue` until the coordinator
+has let the broker join it. Channels are in `channels`, moves in `moves`; messages go to
+`router`. What the shell must do comes back as commands, which `process` carries out.
+"""
+
+import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -7,8 +14,7 @@ from itertools import islice
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.broker.channels import ChannelSubscriptions
 from brokerwise.runtime.broker.moves import Moves
-from brokerwise.runtime.broker.outside import Outside
-from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.router import Feed, LookUpRoute, MessageRouter
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.topics import RoutedMessage, Topic
 from brokerwise.runtime.protocol.control import CursorRow, JoinAnswer, MoveAnswer
@@ -31,6 +37,29 @@ from brokerwise.runtime.protocol.frames import (
 )
 from brokerwise.runtime.protocol.names import is_channel, is_dataset
 from brokerwise.runtime.protocol.order import Released
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTopics:
+    """Ask the coordinator for the topics of `SessionHandler.topics_to_join`, soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveTopic:
+    """Nobody has a topic here any more: tell the coordinator if it lasts."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskDataCluster:
+    """Tell the data cluster what `ChannelSubscriptions` has to say, soon."""
+
+
+Command = JoinTopics | LeaveTopic | AskDataCluster | LookUpRoute
+Commands = tuple[Command, ...]
 
 
 @dataclass(eq=False)
@@ -111,7 +140,7 @@ class JoinQueue:
                 self._without(pending, topic)
 
     def _without(self, pending: PendingSubscription, topic: str) -> bool:
-        """It waits for one topic less; whether that was the last."""
+        """It waits for one topic less; True if that was the last."""
         waiting = self._by_topic[topic]
         del waiting[pending]
         if not waiting:
@@ -129,30 +158,30 @@ class JoinQueue:
 class SessionHandler:
     """Answers the frames of sessions. Everything happens in synchronous calls."""
 
-    def __init__(self, router: MessageRouter, outside: Outside) -> None:
+    def __init__(self, router: MessageRouter, feed: Feed) -> None:
         self.users: dict[str, Session] = {}
         self.moves = Moves()
         self.channels = ChannelSubscriptions(router)
         self._router = router
-        self._outside = outside
-        self._pending = JoinQueue()
+        self._feed = feed
+        self._joins = JoinQueue()
 
-    def handle(self, session: Session, frame: FromClient, now: float) -> None:
+    def handle(self, session: Session, frame: FromClient, now: float) -> Commands:
         """One frame of a session that has logged in. Raises FrameError for one that
         has no place there."""
         match frame:
             case Publish():
                 session.published += 1
-                self._publish(session, frame)
+                return self._publish(session, frame)
             case Forward() if session.is_peer:
                 session.published += 1
-                self._router.take_forwarded(frame)
+                return self._router.take_forwarded(frame)
             case Ack():
                 self._acknowledge(session, frame, now)
             case Subscribe() if not session.is_peer:
-                self._subscribe(session, frame)
+                return self._subscribe(session, frame)
             case Unsubscribe():
-                self._unsubscribe(session, frame)
+                return self._unsubscribe(session, frame)
             case Accept(move):
                 self._answer_move(session, move, MoveAnswer("accepted"))
             case Decline(move, reason):
@@ -160,32 +189,34 @@ class SessionHandler:
             case Moved(move):
                 self._answer_move(session, move, MoveAnswer("moved"))
             case Logout():
-                self.close(session)  # before: nothing may follow a goodbye
+                commands = self.close(session)  # before: nothing follows a goodbye
                 session.close(1000, "goodbye")
+                return commands
             case _:
                 raise FrameError(f"found {type(frame).__name__.lower()} after a login")
+        return ()
 
-    def close(self, session: Session) -> None:
+    def close(self, session: Session) -> Commands:
         """A session has ended. Doing it again does nothing."""
-        self._pending.forget(session)
+        self._joins.forget(session)
         self.moves.forget(session)
         if self.users.get(session.user) is session:
             del self.users[session.user]
         self._router.delivery.release(session)
         self.channels.close(session)
-        self._drop(session, tuple(session.topics))
+        return self._drop(session, tuple(session.topics))
 
-    def _publish(self, session: Session, frame: Publish) -> None:
+    def _publish(self, session: Session, frame: Publish) -> Commands:
         topic = frame.topic
         if is_dataset(topic):
-            refused = self._outside.feed(topic, frame.data)
+            refused = self._feed(topic, frame.data)
         elif is_channel(topic):
             refused = "only the data cluster sends a channel's results"
         else:
-            self._router.publish(session, frame, session.source)
-            return
+            return self._router.publish(session, frame, session.source)
         if refused:
-            session.tell(Problem("unknown_topic", refused, topics=(topic,)))
+            session.send(Problem("unknown_topic", refused, topics=(topic,)))
+        return ()
 
     def _acknowledge(self, session: Session, frame: Ack, now: float) -> None:
         if frame.count > session.sent:
@@ -209,16 +240,15 @@ class SessionHandler:
 
     # Subscriptions
 
-    def _subscribe(self, session: Session, frame: Subscribe) -> None:
+    def _subscribe(self, session: Session, frame: Subscribe) -> Commands:
         try:
             topics = self._topics_of(frame)
         except InputError as error:
-            session.tell(Problem("wrong_range", error.message, frame.id))
-            return
-        self._replace(session)
+            session.send(Problem("wrong_range", error.message, frame.id))
+            return ()
+        commands = self._replace(session)
         if any(map(is_channel, topics)):
-            self._subscribe_to_channels(session, frame)
-            return
+            return (*commands, *self._subscribe_to_channels(session, frame))
         missing = {name for name in topics if not self._router.serves(name)}
         pending = PendingSubscription(session, frame.id, topics, missing, frame.cursors)
         overlay = self._router.overlay
@@ -226,18 +256,18 @@ class SessionHandler:
             pending.unknown += [n for n in topics if not overlay.knows(n)]
             missing.clear()
         if missing:
-            self._pending.add(pending)
-            self._outside.join()
-        else:
-            self._confirm(pending)
+            self._joins.add(pending)
+            return (*commands, JoinTopics())
+        self._confirm(pending)
+        return commands
 
-    def _subscribe_to_channels(self, session: Session, frame: Subscribe) -> None:
+    def _subscribe_to_channels(self, session: Session, frame: Subscribe) -> Commands:
         if not all(map(is_channel, frame.topics)) or frame.ranges:
             text = "found channels and other topics in one frame: ask for each kind"
-            session.tell(Problem("mixed_topics", text, frame.id, frame.topics))
-            return
+            session.send(Problem("mixed_topics", text, frame.id, frame.topics))
+            return ()
         self.channels.subscribe(session, frame)
-        self._outside.attach()
+        return (AskDataCluster(),)
 
     def _topics_of(self, frame: Subscribe) -> tuple[str, ...]:
         topics = dict.fromkeys(frame.topics)
@@ -247,13 +277,15 @@ class SessionHandler:
             topics |= dict.fromkeys(self._router.overlay.topics_of(frame.ranges))
         return tuple(topics)
 
-    def _replace(self, session: Session) -> None:
+    def _replace(self, session: Session) -> Commands:
         """A user has one session here: the connection that subscribed last."""
         before = self.users.get(session.user)
+        commands: Commands = ()
         if before is not None and before is not session:
-            self.close(before)
+            commands = self.close(before)
             before.close(CloseCode.REPLACED, "subscribed on another connection")
         self.users[session.user] = session
+        return commands
 
     def _confirm(self, pending: PendingSubscription) -> None:
         session, unknown = pending.session, set(pending.unknown)
@@ -268,55 +300,60 @@ class SessionHandler:
         session.topics.update(served)
         self._note_seen(session, pending.cursors)
         if unknown:
-            session.tell(_no_such_topics(pending))
-        session.tell(Subscribed(pending.id, served, tuple(cursors)))
+            session.send(_no_such_topics(pending))
+        session.send(Subscribed(pending.id, served, tuple(cursors)))
 
-    def _unsubscribe(self, session: Session, frame: Unsubscribe) -> None:
+    def _unsubscribe(self, session: Session, frame: Unsubscribe) -> Commands:
         asked = dict.fromkeys(frame.topics)
         channels = self.channels.unsubscribe(
             session, filter(is_channel, asked), elsewhere=frame.elsewhere
         )
-        if channels:
-            self._outside.attach()
         asked = dict.fromkeys(name for name in asked if name not in channels)
         left = tuple(name for name in asked if name in session.topics)
-        known = session.topics | self._pending.waited_for_by(session)
+        known = session.topics | self._joins.waited_for_by(session)
         others = tuple(name for name in asked if name not in known)
-        for pending in self._pending.withdraw(session, asked):
+        for pending in self._joins.withdraw(session, asked):
             self._confirm(pending)
-        self._drop(session, left)
+        commands = self._drop(session, left)
         if others:
             text = f"{others[0]!r} was not subscribed to"
-            session.tell(Problem("not_subscribed", text, frame.id, others))
-        session.tell(Unsubscribed(frame.id, left + channels))
+            session.send(Problem("not_subscribed", text, frame.id, others))
+        session.send(Unsubscribed(frame.id, left + channels))
+        return (AskDataCluster(), *commands) if channels else commands
 
-    def _drop(self, session: Session, names: Iterable[str]) -> None:
+    def _drop(self, session: Session, names: Iterable[str]) -> Commands:
+        """A topic that nobody has any more is left, unless it feeds a dataset here."""
+        commands: list[Command] = []
         for name in names:
             session.topics.discard(name)
             topic = self._router.topics[name]
             self._router.delivery.write(topic)
             topic.remove(session)
             if not topic.sessions and self._router.overlay is None:
-                self._outside.leave(name)
+                commands += self._leave(name)
+        return tuple(commands)
+
+    def _leave(self, name: str) -> Commands:
+        return () if self._router.dataset_of(name) else (LeaveTopic(name),)
 
     # Topics that the broker joins and leaves
 
     def is_waiting(self) -> bool:
-        """Whether a subscription waits for the coordinator."""
-        return bool(self._pending)
+        """True if a subscription waits for the coordinator."""
+        return bool(self._joins)
 
-    def wanted(self, most: int | None = None) -> tuple[str, ...]:
+    def topics_to_join(self, most: int | None = None) -> tuple[str, ...]:
         """The topics to ask the coordinator for: subscriptions wait for them, those
         that come first the longest."""
-        names = self._pending.topics(most)
+        names = self._joins.topics(most)
         for name in names:
             self._router.begin_joining(name)
         return names
 
-    def unwanted(self, names: Iterable[str]) -> tuple[str, ...]:
+    def topics_to_leave(self, names: Iterable[str]) -> tuple[str, ...]:
         """Of some topics, those that nobody has or waits for here. Until the
-        coordinator has said whether we may leave them, whoever subscribes waits."""
-        reserved = self._pending.reserved()
+        coordinator has said whether we may leave them, new subscribers wait."""
+        reserved = self._joins.reserved()
         found = []
         for name in sorted(names):
             topic = self._router.topics.get(name)
@@ -326,16 +363,16 @@ class SessionHandler:
             found.append(name)
         return tuple(found)
 
-    def left(self, names: Iterable[str]) -> None:
+    def finish_leaving(self, names: Iterable[str]) -> None:
         """The coordinator has answered about topics to leave, and routes are as it
-        said: whoever subscribed meanwhile is served, if we had to stay."""
+        said: those who subscribed meanwhile are served, if we had to stay."""
         for name in names:
             self._router.topic(name).leaving = False
         stayed = [name for name in names if self._router.serves(name)]
-        for pending in self._pending.resolve(stayed, ()):
+        for pending in self._joins.resolve(stayed, ()):
             self._confirm(pending)
 
-    def joined(self, answer: JoinAnswer) -> None:
+    def finish_joining(self, answer: JoinAnswer) -> Commands:
         """The coordinator's answer: confirm the subscriptions that waited for it,
         then hand on what has come meanwhile."""
         before: dict[str, list[tuple[str, int, int]]] = {}
@@ -347,22 +384,26 @@ class SessionHandler:
             topic.route.update(route)
             if topic.joining and self._router.name in topic.route.members():
                 cursors = before.get(route.topic, [])
-                begun.append((topic, self._router.begin(topic, cursors)))
+                begun.append((topic, self._router.finish_joining(topic, cursors)))
         for name in answer.unknown:
             self._router.forget(name)
         names = [topic.name for topic, _ in begun]
-        for pending in self._pending.resolve(names, answer.unknown):
+        if names:
+            log.info("joined %d topics, the first %r", len(names), names[0])
+        for pending in self._joins.resolve(names, answer.unknown):
             self._confirm(pending)
+        commands: list[Command] = []
         for topic, released in begun:
             self._router.hand_on(topic, released)
             if not topic.sessions:
-                self._outside.leave(topic.name)
+                commands += self._leave(topic.name)
+        return tuple(commands)
 
     # Moves
 
     def _answer_move(self, session: Session, move: int, answer: MoveAnswer) -> None:
         if not self.moves.answer(session, move, answer):
-            session.tell(Problem("unknown_move", f"nobody asked for move {move}"))
+            session.send(Problem("unknown_move", f"nobody asked for move {move}"))
 
 
 def _no_such_topics(pending: PendingSubscription) -> Problem:

@@ -1,4 +1,7 @@
-"""The route of one topic, as a broker knows it."""
+"""What a broker remembers of one topic: its route, its order, its sessions, its load.
+
+What becomes of a topic's messages is decided in `router`.
+"""
 
 from dataclasses import dataclass
 
@@ -14,7 +17,7 @@ from brokerwise.runtime.protocol.subchannels import Box, is_subchannel, topics_o
 
 class KnownRoute:
     """The newest route of a topic, and since which generation each of its brokers has
-    been in it without a break, as far as we can tell."""
+    been in it without a break, as far as this broker can tell."""
 
     __slots__ = ("_since", "brokers", "feeder", "generation")
 
@@ -28,7 +31,7 @@ class KnownRoute:
         """Take a route if it is newer; returns the brokers that are new in it."""
         if route.generation <= self.generation:
             return frozenset()
-        # Of generations that we were not told of, anyone may have been out of them.
+        # In a generation that we were not told of, any broker may have been missing.
         before = self._since if route.generation == self.generation + 1 else {}
         added = {a.broker for a in route.brokers} - self._since.keys()
         self._since = {
@@ -43,13 +46,14 @@ class KnownRoute:
         return frozenset(self._since)
 
     def missed_by(self, generation: int) -> frozenset[str]:
-        """Who must still get a message that was sent by an older route: all but those
-        that have carried the topic ever since, to whom its publisher sent it too."""
+        """The brokers that must still get a message sent by an older route: all but
+        those that have carried the topic ever since, which its publisher sent it to."""
         return frozenset(b for b, since in self._since.items() if since > generation)
 
 
 class Overlay:
-    """Sub-channels as topics, and where content goes on to."""
+    """The overlay that a broker is part of: sub-channels as topics, and the brokers
+    that content goes on to."""
 
     def __init__(self, part: OverlayPart) -> None:
         self._axes = part.axes
@@ -69,8 +73,8 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class RoutedMessage:
-    """A message on its way through a broker. `arrived` is by the broker's clock, and
-    `origin` where it entered an overlay, if it did."""
+    """A message on its way through a broker. `arrived` is by the broker's clock;
+    `origin` is the broker where it entered an overlay, if it did."""
 
     source: str
     epoch: int
@@ -80,12 +84,12 @@ class RoutedMessage:
     arrived: float
     origin: str = ""
 
-    def message(self, topic: str, data: msgspec.Raw, skipped: bool) -> Message:
+    def to_message(self, topic: str, data: msgspec.Raw, skipped: bool) -> Message:
         return Message(
             *(topic, self.source, self.epoch, self.seq, data, self.at, skipped)
         )
 
-    def forward(self, topic: str, generation: int) -> Forward:
+    def to_forward(self, topic: str, generation: int) -> Forward:
         return Forward(
             *(topic, self.source, self.epoch, self.seq, self.data, self.at),
             origin=self.origin,
@@ -94,16 +98,16 @@ class RoutedMessage:
 
 
 class Topic:
-    """Who gets the messages of a topic here, and which were the last ones.
+    """The sessions that get the messages of a topic here, and the last messages.
 
     `carried`: the broker is in the topic's route, or is about to be (`joining`), or
     has asked to be taken out of it (`leaving`).
     `unwritten` messages, framed, wait for the end of the turn: sessions may only come
-    or go when there are none. `written` bytes have gone since it was last seen whether
-    its sessions keep up. `positions` are of the last message delivered of each
-    source; with a processing step, messages that the sequencer has passed may still
-    wait for it. `framed_bytes` counts each message that had sessions here, as it is
-    framed, once.
+    or go when there are none. `written` bytes have gone since it was last checked
+    whether its sessions keep up. `positions` are those of the last message delivered
+    of each source; with a processing step, messages that the sequencer has passed may
+    still wait for it. `framed_bytes` counts each message that had sessions here, as it
+    is framed, once.
     """
 
     __slots__ = (
@@ -168,7 +172,7 @@ class Topic:
         self.settles_at = None
 
     def forget(self) -> None:
-        """As if we had never carried it, but for what was counted."""
+        """As if the broker had never carried it, but for what was counted."""
         self.route = KnownRoute()
         self.carried = self.joining = self.leaving = False
         self.sequencer = Sequencer(patient=True)
