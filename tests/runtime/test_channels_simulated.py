@@ -134,7 +134,7 @@ class World:
                 self.post(("notify", name), partial(self.notify, name, found))
 
     def notify(self, name: str, numbers: list[int]) -> None:
-        self.brokers[name].handler.channels.logs.notified(numbers)
+        self.brokers[name].handler.channels.logs.note_news(numbers)
         self.brokers[name].pull()
 
     def last(self, number: int) -> int | None:
@@ -211,14 +211,14 @@ class Broker:
             leaving = UnsubscribeRequest(self.name, self.epoch, ended)
             self._say(
                 lambda: unsubscribe(self.world.sql, leaving),
-                lambda _: channels.told(ended=ended),
+                lambda _: channels.mark_told(ended=ended),
             )
         elif channels.offline() or channels.seen():
             offline, seen = channels.offline(), channels.seen()
             news = AcknowledgeRequest(self.name, self.epoch, seen, offline)
             self._say(
                 lambda: acknowledge(self.world.sql, news, 0.0),
-                lambda _: channels.told(offline=offline, seen=seen),
+                lambda _: channels.mark_told(offline=offline, seen=seen),
             )
         elif wanted := channels.wanted(2):
             self._subscribe(wanted)
@@ -233,7 +233,7 @@ class Broker:
             return subscribe(self.world.sql, request, lambda channel, texts: ())
 
         def answered(answer: SubscribeAnswer) -> None:
-            self.handler.channels.given(wanted, answer)
+            self.handler.channels.take_answer(wanted, answer)
             self.pull()
 
         self._say(carry_out, answered)
@@ -284,7 +284,7 @@ class Broker:
         self.is_pulling = False
         if answer is not None and self.is_alive():
             asked: frozenset[Pull] = frozenset(request.pulls)
-            self.handler.channels.logs.pulled(asked, answer)
+            self.handler.channels.logs.take_results(asked, answer)
         self.pull()
 
 

@@ -47,13 +47,13 @@ def subscribed(
     channels = broker.handler.channels
     wanted = channels.wanted(9)
     assert wanted == (Wanted(user, FIRE),)
-    channels.given(wanted, SubscribeAnswer((Given(user, FIRE, 7, start, last),)))
+    channels.take_answer(wanted, SubscribeAnswer((Given(user, FIRE, 7, start, last),)))
     return session, line
 
 
 def pull(broker: FakeBroker, answer: PullAnswer) -> None:
     channels = broker.handler.channels
-    channels.logs.pulled(frozenset(channels.logs.pulls()), answer)
+    channels.logs.take_results(frozenset(channels.logs.pulls()), answer)
     broker.router.delivery.flush()
 
 
@@ -62,7 +62,7 @@ def test_a_subscription_begins_where_the_data_cluster_says() -> None:
     session, line = subscribed(broker, "ann", start=3, last=3)
     assert line.last() == Subscribed(1, (FIRE,), ((FIRE, SOURCE, 7, 3),))
     assert broker.commands == [AskDataCluster()]
-    broker.handler.channels.logs.notified([7, 99])
+    broker.handler.channels.logs.note_news([7, 99])
     assert broker.handler.channels.logs.pulls() == (Pull(7, 3),)
     pull(broker, pulled(7, 3, 4, 5, last=5))
     assert line.positions() == [(SOURCE, 7, 4), (SOURCE, 7, 5)]
@@ -80,7 +80,7 @@ def test_one_pull_serves_all_sessions_and_who_begins_earlier_catches_up_alone() 
     assert channels.logs.pulls() == (Pull(7, 2),)
     pull(broker, pulled(7, 2, 3, 4, last=5))
     assert channels.logs.pulls() == (Pull(7, 4),)
-    channels.logs.notified([7])
+    channels.logs.note_news([7])
     assert set(channels.logs.pulls()) == {Pull(7, 4), Pull(7, 5)}
     pull(
         broker,
@@ -107,16 +107,16 @@ def test_who_is_to_begin_later_than_the_broker_is_gets_nothing_before_that() -> 
 def test_what_a_client_acknowledges_is_kept_until_the_data_cluster_knows_it() -> None:
     broker = FakeBroker()
     session, _ = subscribed(broker, "ann", start=0, last=0)
-    broker.handler.channels.logs.notified([7])
+    broker.handler.channels.logs.note_news([7])
     pull(broker, pulled(7, 0, 1, 2, 3, last=3))
     channels = broker.handler.channels
     broker.handle(session, Ack(2, ((FIRE, SOURCE, 7, 2),)))
     assert channels.seen() == (Seen("ann", 7, 2),)
     before = channels.seen()
     broker.handle(session, Ack(3, ((FIRE, SOURCE, 7, 99),)))
-    channels.told(seen=before)
+    channels.mark_told(seen=before)
     assert channels.seen() == (Seen("ann", 7, 3),), "no further than there are any"
-    channels.told(seen=channels.seen())
+    channels.mark_told(seen=channels.seen())
     assert channels.seen() == ()
     broker.handle(session, Ack(3, ((FIRE, SOURCE, 6, 1),)))
     assert channels.seen() == (), "that is of another subscription"
@@ -136,9 +136,9 @@ def test_leaving_a_channel_and_going_offline_are_told_apart() -> None:
             broker.handle(session, frame)
         channels = broker.handler.channels
         assert (channels.ended(), channels.offline()) == (ended, offline)
-        channels.logs.notified([7])
+        channels.logs.note_news([7])
         assert channels.logs.pulls(all_of_them=True) == (), "nobody has it any more"
-        channels.told(ended=ended, offline=offline)
+        channels.mark_told(ended=ended, offline=offline)
         assert (channels.ended(), channels.offline()) == ((), ())
 
 
@@ -151,7 +151,7 @@ def test_a_client_that_connects_again_at_once_is_not_offline() -> None:
     channels = broker.handler.channels
     assert channels.offline() == ()
     given = Given("ann", FIRE, 7, 0, 0)
-    channels.given(channels.wanted(9), SubscribeAnswer((given,)))
+    channels.take_answer(channels.wanted(9), SubscribeAnswer((given,)))
     assert line.last() == Subscribed(2, (FIRE,), ((FIRE, SOURCE, 7, 0),))
     assert channels.logs.serving() == (Seen("ann", 7, 0),)
 
@@ -163,8 +163,8 @@ def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
     channels = broker.handler.channels
     wanted = channels.wanted(9)
     broker.close(session)
-    channels.told(offline=channels.offline())
-    channels.given(wanted, SubscribeAnswer((Given("ann", FIRE, 7, 0, 0),)))
+    channels.mark_told(offline=channels.offline())
+    channels.take_answer(wanted, SubscribeAnswer((Given("ann", FIRE, 7, 0, 0),)))
     assert channels.offline() == (Ended("ann", FIRE),)
     assert line.frames == []
 
@@ -177,7 +177,7 @@ def test_refused_topics_are_a_problem_and_the_others_are_served() -> None:
     answer = SubscribeAnswer(
         (Given("ann", FLOOD, 8, 0, 0),), (Refused("ann", FIRE, "no such thing"),)
     )
-    channels.given(channels.wanted(9), answer)
+    channels.take_answer(channels.wanted(9), answer)
     assert line.frames == [
         Problem("unknown_topic", "no such thing", 4, (FIRE,)),
         Subscribed(4, (FLOOD,), ((FLOOD, SOURCE, 8, 0),)),

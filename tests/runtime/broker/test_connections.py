@@ -175,3 +175,21 @@ def test_a_stranger_who_does_not_read_or_does_not_log_in_is_hung_up_on() -> None
             reception.connections.closed(wire)
 
     asyncio.run(scenario())
+
+
+async def test_who_is_refused_or_cut_off_is_logged_and_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    reception = Reception()
+    stranger = FakeIncoming(opened_at=reception.loop.time())
+    reception.connections.opened(stranger)
+    reception.connections.received(stranger, encode(Login("paper", "wrong")))
+    reception.connections.closed(stranger)
+    reception.connections.overflowed(reception.wire)
+    reception.connections.closed(reception.wire)
+    assert [record.getMessage() for record in caplog.records] == [
+        "connection refused: \"wrong token for 'paper'\" (4401)",
+        "session of 'paper' closed: 'reads too slowly' (4429); "
+        "0 messages sent, 0 acknowledged",
+    ]

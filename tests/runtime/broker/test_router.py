@@ -1,5 +1,6 @@
-"""The way of a message through a broker."""
+"""What becomes of a message in a broker."""
 
+import pytest
 from tests.runtime.broker.fakes import (
     FakeBroker,
     FakeConnection,
@@ -346,3 +347,22 @@ def test_room_is_given_back_when_a_transition_ends() -> None:
         broker.router.settle_late()
         broker.router.delivery.flush()
         assert len(line.messages()) == 6 * (round_ + 1)
+
+
+def test_a_gap_that_is_given_up_and_messages_without_room_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broker, _ = just_joined()
+    source, _ = broker.session("paper")
+    broker.hear(source, message("news", 9, generation=2))
+    broker.clock.now += TRANSITION_SECONDS
+    broker.router.settle_late()
+    for seq in MANY:
+        broker.hear(source, message("sport", seq, data=LARGE))
+    broker.router.take_route("sport", route("sport", 2, "b5"))
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [
+        "topic 'news': gave up waiting in 1 gaps, the first of source 'paper' between "
+        "(1, 6) and (1, 9); 1 later messages go on",
+        "topic 'sport': dropped 92 messages: too many waited for its route",
+    ]

@@ -97,16 +97,16 @@ class ResultLogs:
         return tuple(found)
 
     def is_behind(self) -> bool:
-        """Whether a session still catches up."""
+        """True while a session catches up."""
         return any(any(results.behind()) for results in self._logs.values())
 
-    def notified(self, subscriptions: Iterable[int]) -> None:
+    def note_news(self, subscriptions: Iterable[int]) -> None:
         """Some subscriptions have new results."""
         for results in map(self._numbered, subscriptions):
             if results is not None:
                 results.news = True
 
-    def pulled(self, asked: Collection[Pull], answer: PullAnswer) -> None:
+    def take_results(self, asked: Collection[Pull], answer: PullAnswer) -> None:
         """Results have come. Those that begin where nobody asked for are what is left:
         what was before them is not kept any more."""
         for found in answer.pulled:
@@ -224,7 +224,7 @@ class ResultLogs:
 
 
 @dataclass(eq=False)
-class _Asked:
+class _PendingRequest:
     """A subscription, as its client asked for it: `missing` are the topics that the
     data cluster has not answered about."""
 
@@ -241,7 +241,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Question:
-    asked: _Asked
+    asked: _PendingRequest
     wanted: Wanted
 
 
@@ -255,7 +255,7 @@ class ChannelSubscriptions:
     def __init__(self, router: MessageRouter) -> None:
         self.logs = ResultLogs(router)
         self._questions: dict[tuple[str, str], _Question] = {}
-        self._unconfirmed: dict[Session, dict[_Asked, None]] = {}
+        self._unconfirmed: dict[Session, dict[_PendingRequest, None]] = {}
         self._ended: dict[Ended, None] = {}
         self._offline: dict[Ended, None] = {}
         self._seen: dict[tuple[str, int], int] = {}
@@ -266,7 +266,7 @@ class ChannelSubscriptions:
         """The answer comes when the data cluster has said where each topic begins."""
         cursors = {topic: (e, s) for topic, src, e, s in frame.cursors if src == SOURCE}
         topics = dict.fromkeys(frame.topics)
-        asked = _Asked(session, frame.id, set(topics))
+        asked = _PendingRequest(session, frame.id, set(topics))
         self._unconfirmed.setdefault(session, {})[asked] = None
         for topic in topics:
             key, ended = (session.user, topic), Ended(session.user, topic)
@@ -310,7 +310,7 @@ class ChannelSubscriptions:
                 self._seen[session.user, epoch] = min(seq, results.last)
 
     def _withdraw(self, session: Session, topic: str) -> bool:
-        """Whether a session waited for a topic; it does no more."""
+        """Stop waiting for a topic; True if the session did."""
         waited = False
         for asked in tuple(self._unconfirmed.get(session, ())):
             waited = waited or topic in asked.topics()
@@ -326,7 +326,7 @@ class ChannelSubscriptions:
             told[Ended(session.user, topic)] = None
 
     def _has_another(self, session: Session, topic: str) -> bool:
-        """Whether the user has the topic on another connection by now."""
+        """True if the user has the topic on another connection by now."""
         if (session.user, topic) in self._questions:
             return True
         results = self.logs.find(topic)
@@ -337,7 +337,7 @@ class ChannelSubscriptions:
     # What there is to say to the data cluster
 
     def is_waiting(self) -> bool:
-        """Whether a subscription waits for an answer."""
+        """True if a subscription waits for an answer."""
         return bool(self._questions)
 
     def wanted(self, most: int) -> tuple[Wanted, ...]:
@@ -353,7 +353,7 @@ class ChannelSubscriptions:
     def seen(self) -> tuple[Seen, ...]:
         return tuple(Seen(user, n, seq) for (user, n), seq in self._seen.items())
 
-    def told(
+    def mark_told(
         self,
         ended: Iterable[Ended] = (),
         offline: Iterable[Ended] = (),
@@ -377,7 +377,7 @@ class ChannelSubscriptions:
 
     # What the data cluster answers
 
-    def given(self, asked: Iterable[Wanted], answer: SubscribeAnswer) -> None:
+    def take_answer(self, asked: Iterable[Wanted], answer: SubscribeAnswer) -> None:
         """The answer to what was wanted. Someone who has gone meanwhile is offline."""
         current = {(w.user, w.topic) for w in asked if self._is_asked(w)}
         for found in answer.given:
@@ -400,13 +400,13 @@ class ChannelSubscriptions:
         """There is no data cluster."""
         asked = [question.wanted for question in self._questions.values()]
         refused = tuple(Refused(w.user, w.topic, reason) for w in asked)
-        self.given(asked, SubscribeAnswer((), refused))
+        self.take_answer(asked, SubscribeAnswer((), refused))
 
     def _is_asked(self, wanted: Wanted) -> bool:
         question = self._questions.get((wanted.user, wanted.topic))
         return question is not None and question.wanted is wanted
 
-    def _resolve(self, asked: _Asked, topic: str) -> None:
+    def _resolve(self, asked: _PendingRequest, topic: str) -> None:
         """One topic less to wait for; with the last one the client hears of it."""
         asked.missing.discard(topic)
         mine = self._unconfirmed.get(asked.session, {})
@@ -416,7 +416,7 @@ class ChannelSubscriptions:
                 del self._unconfirmed[asked.session]
             self._confirm(asked)
 
-    def _confirm(self, asked: _Asked) -> None:
+    def _confirm(self, asked: _PendingRequest) -> None:
         session = asked.session
         cursors = tuple(self.logs.attach(session, given) for given in asked.given)
         if asked.refused:

@@ -91,7 +91,7 @@ class ConnectionLimit:
     can always be opened (runtime.net.server.Door).
 
     Once the reserve is reached, only the coordinator, other brokers and the data
-    cluster come in, by a broker's token, and whoever asks for /health. Half of the
+    cluster come in, by a broker's token, and requests for /health. Half of the
     reserve is left to what this broker opens.
     """
 
@@ -168,7 +168,7 @@ class _Turn:
 class Connections:
     """Hands the frames of each connection to the session handler, in turns.
 
-    A turn ends after so many messages, bytes or deliveries: a publisher with more to
+    A turn ends after some messages, bytes or deliveries: a publisher with more to
     say waits for the next, in which everyone else is heard too. `carry_out` does what
     the handler's commands say.
     """

@@ -40,7 +40,7 @@ from brokerwise.runtime.protocol.names import DATASET
 T = TypeVar("T")
 SUBSCRIPTIONS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 SAY_ALL_SECONDS = 30.0  # how often the data cluster hears of everyone served
-LOOK_SECONDS = 5.0  # how often it is seen whether there is more than we were told of
+LOOK_SECONDS = 5.0  # how often it checks for results that it was not told of
 ANSWER_SECONDS = 10.0
 DRAIN_SECONDS = 2.0  # for what waits to be fed when the broker ends
 CATCH_UP_PAUSE = 0.05  # while a session that catches up reads what it has
@@ -234,7 +234,7 @@ class DataClusterClient:
         self._news.notify()
 
     def take_notification(self, notification: Notification) -> None:
-        self._channels.logs.notified(notification.subscriptionIds)
+        self._channels.logs.note_news(notification.subscriptionIds)
         self._results.notify()
 
     # One request after the other
@@ -276,11 +276,11 @@ class DataClusterClient:
         if ended:
             leaving = UnsubscribeRequest(name, epoch, ended)
             await self._ask("/unsubscribe", leaving, Done)
-            self._channels.told(ended=ended)
+            self._channels.mark_told(ended=ended)
         offline, seen = self._channels.offline(), self._channels.seen()
         news = AcknowledgeRequest(name, epoch, seen, offline, self._serving())
         await self._ask("/acknowledge", news, Done)
-        self._channels.told(offline=offline, seen=seen)
+        self._channels.mark_told(offline=offline, seen=seen)
 
     def _serving(self) -> tuple[Seen, ...]:
         now = asyncio.get_running_loop().time()
@@ -294,14 +294,14 @@ class DataClusterClient:
             creation = self._creation()
             asked = SubscribeRequest(creation.broker, self._created, wanted)
             answer = await self._ask("/subscribe", asked, SubscribeAnswer)
-            self._channels.given(wanted, answer)
+            self._channels.take_answer(wanted, answer)
             self._results.notify()
 
     # Results
 
     async def _pull(self) -> None:
         """Fetch what is new, for as long as there is any. Now and then look at all:
-        a notification may have been lost with whoever sent it."""
+        a notification may have been lost with its sender."""
         backoff = Backoff()
         loop = asyncio.get_running_loop()
         looked_at = loop.time()
@@ -322,7 +322,7 @@ class DataClusterClient:
             if due:
                 looked_at = loop.time()
             if wanted.epoch == self._creation().epoch:
-                self._channels.logs.pulled(frozenset(pulls), answer)
+                self._channels.logs.take_results(frozenset(pulls), answer)
 
     async def _ask(self, path: str, content: object, kind: type[T]) -> T:
         return await ask(

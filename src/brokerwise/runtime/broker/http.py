@@ -43,7 +43,7 @@ class PostedMessage(Publish, frozen=True, tag="publish"):
 
 @dataclass(frozen=True)
 class StopOrder:
-    """Ends the broker; with `restart`, whoever started it starts it again."""
+    """Ends the broker; with `restart`, its parent process starts it again."""
 
     restart: bool = False
 

@@ -95,9 +95,9 @@ class _Left:
 class ByteRates:
     """Bytes a second of each topic, over the time that it has had sessions here.
 
-    A topic that nobody has is not followed: when somebody comes back to it, the time
+    A topic that nobody has is not followed: when a session comes back to it, the time
     in between says nothing about what it brings. What was known of it is kept for a
-    while, and counts less the older it is: whoever has it now has only just begun.
+    while, and counts less the older it is: those who have it now have only just begun.
     """
 
     def __init__(self, router: MessageRouter) -> None:
