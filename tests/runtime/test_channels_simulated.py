@@ -12,13 +12,17 @@ from typing import TypeVar
 import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.runtime.broker.fakes import FakePeers, FakeSteps
 from tests.tiers import examples
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.subscriptions import (
+    AskDataCluster,
+    Commands,
+    SessionHandler,
+)
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.data_cluster.brokers import check_epoch, create_broker
@@ -45,7 +49,6 @@ from brokerwise.runtime.protocol.data import (
 )
 from brokerwise.runtime.protocol.frames import (
     Ack,
-    Forward,
     FromBroker,
     FromClient,
     Message,
@@ -67,6 +70,10 @@ MOST_PULLED = 3  # results in one answer: so that there are several
 
 def framed(text: bytes) -> bytes:
     return text + b"\n"
+
+
+def no_feed(topic: str, data: msgspec.Raw) -> str:
+    raise AssertionError("nobody feeds anything here")
 
 
 class World:
@@ -127,7 +134,7 @@ class World:
                 self.post(("notify", name), partial(self.notify, name, found))
 
     def notify(self, name: str, numbers: list[int]) -> None:
-        self.brokers[name].hub.channels.logs.notified(numbers)
+        self.brokers[name].handler.channels.logs.note_news(numbers)
         self.brokers[name].pull()
 
     def last(self, number: int) -> int | None:
@@ -158,48 +165,43 @@ class Broker:
 
     def __init__(self, name: str, epoch: int, world: World) -> None:
         self.name, self.epoch, self.world = name, epoch, world
-        self.passage = Passage(name, self, framed, lambda: 0.0)
-        self.hub = Hub(self.passage, self)
+        self.router = MessageRouter(
+            name,
+            peers=FakePeers(),
+            steps=FakeSteps(),
+            feed=no_feed,
+            frame_text=framed,
+            clock=lambda: 0.0,
+            call_soon=lambda work: world.post((name, "flushes"), work),
+        )
+        self.handler = SessionHandler(self.router, no_feed)
         self.created = self.is_talking = self.is_pulling = False
 
     def is_alive(self) -> bool:
         return self.world.brokers[self.name] is self
 
-    # What the core asks for
+    # What the core commands
 
-    def forward(self, broker: str, frame: Forward) -> None:
-        raise AssertionError("no message here comes from another broker")
+    def handle(self, session: Session, frame: FromClient) -> None:
+        self.carry_out(self.handler.handle(session, frame, 0.0))
 
-    def is_pressed(self) -> bool:
-        return False
+    def close(self, session: Session) -> None:
+        self.carry_out(self.handler.close(session))
 
-    def join(self) -> None:
-        raise AssertionError("a channel needs no route")
-
-    def leave(self, topic: str) -> None:
-        raise AssertionError("a channel needs no route")
-
-    def look_up(self, topic: str) -> None:
-        raise AssertionError("a channel needs no route")
-
-    def feed(self, topic: str, data: msgspec.Raw) -> str:
-        raise AssertionError("nobody feeds anything here")
+    def carry_out(self, commands: Commands) -> None:
+        for command in commands:
+            assert command == AskDataCluster(), "a channel needs no route"
+            self.attach()
 
     def attach(self) -> None:
         self.world.post((self.name, "attach"), self.exchange)
-
-    def flush(self) -> None:
-        self.world.post((self.name, "flushes"), self.passage.delivery.flush)
-
-    def process(self, topic: str, item: Item) -> bool:
-        return False
 
     # What it says to the data cluster
 
     def exchange(self, *, says_all: bool = False) -> None:
         if self.is_talking or not self.is_alive():
             return
-        channels = self.hub.channels
+        channels = self.handler.channels
         if not self.created:
             creation = BrokerCreation(self.name, self.epoch, "")
             self._say(
@@ -209,14 +211,14 @@ class Broker:
             leaving = UnsubscribeRequest(self.name, self.epoch, ended)
             self._say(
                 lambda: unsubscribe(self.world.sql, leaving),
-                lambda _: channels.told(ended=ended),
+                lambda _: channels.mark_told(ended=ended),
             )
         elif channels.offline() or channels.seen():
             offline, seen = channels.offline(), channels.seen()
             news = AcknowledgeRequest(self.name, self.epoch, seen, offline)
             self._say(
                 lambda: acknowledge(self.world.sql, news, 0.0),
-                lambda _: channels.told(offline=offline, seen=seen),
+                lambda _: channels.mark_told(offline=offline, seen=seen),
             )
         elif wanted := channels.wanted(2):
             self._subscribe(wanted)
@@ -231,7 +233,7 @@ class Broker:
             return subscribe(self.world.sql, request, lambda channel, texts: ())
 
         def answered(answer: SubscribeAnswer) -> None:
-            self.hub.channels.given(wanted, answer)
+            self.handler.channels.take_answer(wanted, answer)
             self.pull()
 
         self._say(carry_out, answered)
@@ -263,7 +265,7 @@ class Broker:
         self.world.post((self.name, "requests"), arrive)
 
     def pull(self, *, all_of_them: bool = False) -> None:
-        pulls = self.hub.channels.logs.pulls(all_of_them=all_of_them)
+        pulls = self.handler.channels.logs.pulls(all_of_them=all_of_them)
         if self.is_pulling or not (pulls and self.created and self.is_alive()):
             return
         self.is_pulling = True
@@ -282,7 +284,7 @@ class Broker:
         self.is_pulling = False
         if answer is not None and self.is_alive():
             asked: frozenset[Pull] = frozenset(request.pulls)
-            self.hub.channels.logs.pulled(asked, answer)
+            self.handler.channels.logs.take_results(asked, answer)
         self.pull()
 
 
@@ -352,7 +354,7 @@ class Client:
 
         def arrive() -> None:
             if broker.is_alive() and not session.closing:
-                broker.hub.handle(session, heard, 0.0)
+                broker.handle(session, heard)
 
         self.world.post((self.user, id(self), stream), arrive)
 
@@ -360,9 +362,7 @@ class Client:
         """A connection has ended; the broker notices when it does."""
         broker, session = self.streams.pop(stream)
         self.note(self.following.end(stream))
-        self.world.post(
-            (self.user, id(self), stream), lambda: broker.hub.close(session)
-        )
+        self.world.post((self.user, id(self), stream), lambda: broker.close(session))
 
     def closed(self, stream: int) -> None:
         """The broker has hung up: another connection of ours took its place, perhaps

@@ -11,11 +11,17 @@ from functools import partial
 import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.runtime.broker.fakes import FakeSteps
 
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Session
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.router import LookUpRoute, MessageRouter
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.subscriptions import (
+    AskDataCluster,
+    Commands,
+    JoinTopics,
+    LeaveTopic,
+    SessionHandler,
+)
 from brokerwise.runtime.client.events import GapTold, Received
 from brokerwise.runtime.client.following import Following
 from brokerwise.runtime.client.routes import Routes
@@ -53,6 +59,10 @@ def framed(text: bytes) -> bytes:
     return text + b"\n"
 
 
+def no_feed(topic: str, data: msgspec.Raw) -> str:
+    raise AssertionError("nobody feeds anything here")
+
+
 BROKERS = ("b0", "b1", "b2")
 TOPICS = ("news", "sport")
 
@@ -85,7 +95,7 @@ class World:
     def pass_time(self) -> None:
         self.now += TRANSITION_SECONDS
         for broker in self.brokers.values():
-            broker.passage.settle_late()
+            broker.router.settle_late()
 
     def come_to_rest(self) -> None:
         for _ in range(4):
@@ -155,7 +165,7 @@ class World:
         heard: Callable[[str, tuple[CursorRow, ...]], None] | None = None,
     ) -> None:
         def take() -> None:
-            rows = self.brokers[name].passage.routes_changed(routes)
+            rows = self.brokers[name].router.change_routes(routes)
             if heard is not None:
                 self.post((name, "coordinator"), lambda: heard(name, rows))
 
@@ -177,8 +187,8 @@ class World:
 
         def order(step: str, then: Callable[[MoveAnswer], None]) -> None:
             found = MoveOrder(move, step, client.user, to)
-            hub = self.brokers[source].hub
-            hub.moves.order(found, hub.users.get(client.user), then)
+            handler = self.brokers[source].handler
+            handler.moves.order(found, handler.users.get(client.user), then)
 
         def accepted(answer: MoveAnswer) -> None:
             if answer.answer == "accepted":
@@ -193,63 +203,76 @@ class World:
 
 
 class Broker:
-    """The real core, and lanes for all that it asks of the outside."""
+    """The real cores, and lanes for all that they command."""
 
     def __init__(self, name: str, world: World) -> None:
         self.name, self.world = name, world
-        self.passage = Passage(name, self, framed, lambda: world.now)
-        self.hub = Hub(self.passage, self)
+        self.router = MessageRouter(
+            name,
+            peers=self,
+            steps=FakeSteps(),
+            feed=no_feed,
+            frame_text=framed,
+            clock=lambda: world.now,
+            call_soon=lambda work: world.post((name, "flushes"), work),
+        )
+        self.handler = SessionHandler(self.router, no_feed)
         self.asked = False
         self.leaving: set[str] = set()
 
     def forward(self, broker: str, frame: Forward) -> None:
-        target = self.world.brokers[broker].passage
-        self.world.post((self.name, broker), lambda: target.take_forwarded(frame))
-
-    def is_pressed(self) -> bool:
-        return False
-
-    def join(self) -> None:
-        self.world.post((self.name, "asks"), self._ask)
-
-    def leave(self, topic: str) -> None:
-        self.leaving.add(topic)
-        self.world.post((self.name, "asks"), self._ask)
-
-    def look_up(self, topic: str) -> None:
-        route = self.world.route(topic)
+        target = self.world.brokers[broker]
         self.world.post(
-            ("coordinator", self.name), lambda: self.passage.routed(topic, route)
+            (self.name, broker),
+            lambda: target.carry_out(target.router.take_forwarded(frame)),
         )
 
-    def attach(self) -> None:
-        raise AssertionError("nobody has a channel here")
-
-    def feed(self, topic: str, data: msgspec.Raw) -> str:
-        raise AssertionError("nobody feeds anything here")
-
-    def flush(self) -> None:
-        self.world.post((self.name, "flushes"), self.passage.delivery.flush)
-
-    def process(self, topic: str, item: Item) -> bool:
+    def is_congested(self) -> bool:
         return False
+
+    def handle(self, session: Session, frame: FromClient) -> None:
+        self.carry_out(self.handler.handle(session, frame, self.world.now))
+
+    def close(self, session: Session) -> None:
+        self.carry_out(self.handler.close(session))
+
+    def carry_out(self, commands: Commands) -> None:
+        for command in commands:
+            match command:
+                case JoinTopics():
+                    self.world.post((self.name, "asks"), self._ask)
+                case LeaveTopic(topic):
+                    self.leaving.add(topic)
+                    self.world.post((self.name, "asks"), self._ask)
+                case LookUpRoute(topic):
+                    self._look_up(topic)
+                case AskDataCluster():
+                    raise AssertionError("nobody has a channel here")
 
     def joined(self, answer: JoinAnswer) -> None:
         self.asked = False
-        self.hub.joined(answer)
+        self.carry_out(self.handler.finish_joining(answer))
         self._ask()
 
     def left(self, topics: tuple[str, ...]) -> None:
         self.asked = False
-        self.hub.left(topics)
+        self.handler.finish_leaving(topics)
         self._ask()
+
+    def _look_up(self, topic: str) -> None:
+        route = self.world.route(topic)
+        self.world.post(
+            ("coordinator", self.name),
+            lambda: self.carry_out(self.router.take_route(topic, route)),
+        )
 
     def _ask(self) -> None:
         """As the broker's shell does: one request after the other."""
         if self.asked:
             return
         leaving, self.leaving = self.leaving, set()
-        wanted, unwanted = self.hub.wanted(), self.hub.unwanted(leaving)
+        wanted = self.handler.topics_to_join()
+        unwanted = self.handler.topics_to_leave(leaving)
         self.asked = bool(wanted or unwanted)
         if wanted:
             self.leaving |= set(unwanted)
@@ -311,11 +334,9 @@ class Publisher:
             self.sessions[name] = Session(line, self.source, self.source, 0.0)
 
     def say(self, name: str, frame: Frame) -> None:
-        hub, session = self.world.brokers[name].hub, self.sessions[name]
+        broker, session = self.world.brokers[name], self.sessions[name]
         heard = decode_from_client(encode(frame))
-        self.world.post(
-            (self.source, name), lambda: hub.handle(session, heard, self.world.now)
-        )
+        self.world.post((self.source, name), lambda: broker.handle(session, heard))
 
     def hear(self, frame: FromBroker) -> None:
         if isinstance(frame, StaleRoute):
@@ -352,13 +373,13 @@ class Client:
 
     def say(self, stream: int, frame: FromClient) -> None:
         broker, session = self.streams[stream]
-        hub = self.world.brokers[broker].hub
+        target = self.world.brokers[broker]
 
         def heard() -> None:
             if isinstance(frame, Logout):
-                hub.close(session)
+                target.close(session)
             else:
-                hub.handle(session, frame, self.world.now)
+                target.handle(session, frame)
 
         self.world.post((self.user, stream, broker), heard)
 

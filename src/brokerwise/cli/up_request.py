@@ -147,7 +147,7 @@ class UpRequest:
 
 def parse_steps(given: Sequence[str]) -> dict[str, str]:
     """TOPIC=STEP options; a topic's name may hold `=`, a step does not."""
-    from brokerwise.runtime.broker.processing_worker import check_step
+    from brokerwise.runtime.broker.step_worker import check_step
 
     steps: dict[str, str] = {}
     for text in given:

@@ -57,13 +57,13 @@ def test_what_another_broker_does_not_read_is_bounded_and_counted() -> None:
         peers.learn([Address("b1", f"ws://127.0.0.1:{server.port}")])
         peers.forward("b1", forward(1))
         await until(lambda: bool(deaf.lines))
-        assert not peers.is_pressed()
+        assert not peers.is_congested()
         seq = 1
-        while not peers.is_pressed():  # a socket holds some, which is not ours
+        while not peers.is_congested():  # a socket holds some, which is not ours
             seq += 1
             peers.forward("b1", forward(seq))
             await asyncio.sleep(0)
-        await until(lambda: not peers.is_pressed())  # it has been slow for long
+        await until(lambda: not peers.is_congested())  # it has been slow for long
         assert peers.dropped() == 0
         for _ in range(QUEUED_BYTES // MIB + 16):
             seq += 1
@@ -74,7 +74,7 @@ def test_what_another_broker_does_not_read_is_bounded_and_counted() -> None:
         assert isinstance(deaf.heard[0], Login)
         seen = [f.seq for f in deaf.heard if isinstance(f, Forward)]
         assert seen == [*range(1, seq - peers.dropped() + 1)]
-        assert not peers.is_pressed()
+        assert not peers.is_congested()
         await peers.close()
         await server.close()
 

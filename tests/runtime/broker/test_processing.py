@@ -1,4 +1,4 @@
-"""Processing steps, with real worker processes."""
+"""Steps that are started when a message needs them."""
 
 import asyncio
 import logging
@@ -14,9 +14,62 @@ from typing import Any, TypeVar
 import pytest
 import uvloop
 from tests.processes import Process, wait_until
+from tests.runtime.broker.fakes import FakeBroker, message, route
 
-from brokerwise.runtime.broker.processing import Step, StepFullError
-from brokerwise.runtime.broker.step_worker import StepStartError
+from brokerwise.runtime.broker.processing import (
+    Step,
+    StepStartError,
+    TopicSteps,
+)
+
+
+class Stepping:
+    """A broker's core that carries one topic, whose step is for later."""
+
+    def __init__(self) -> None:
+        self.steps = TopicSteps()
+        self.broker = FakeBroker("b0", steps=self.steps)
+        self.broker.router.change_routes([route("gps", 1, "b0")])
+
+    def hear(self, *seqs: int) -> None:
+        session, _ = self.broker.session("cab")
+        for seq in seqs:
+            self.broker.hear(session, message("gps", seq, generation=1, data=seq))
+
+
+def test_messages_wait_for_a_step_that_is_started_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    core = Stepping()
+
+    async def work() -> None:
+        await core.steps.start({}, {"gps": "step_functions:doubled"})
+        core.hear(1, 2, 3, 4)
+        waiting.append(core.steps.counts()["gps"]["waiting"])
+        await core.steps.close()
+
+    waiting: list[int] = []
+    asyncio.run(work())
+    counts = core.steps.counts()["gps"]
+    assert waiting == [4]
+    assert (counts["passed"], counts["dropped"], counts["waiting"]) == (2, 2, 0)
+
+
+def test_a_step_that_cannot_be_started_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    core = Stepping()
+
+    async def work() -> None:
+        await core.steps.start({}, {"gps": "nowhere:nothing"})
+        core.hear(1)
+        await core.steps.close()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(work())
+    assert "messages of topic 'gps' wait in vain" in caplog.text
+
 
 T = TypeVar("T")
 Run = Callable[[Coroutine[Any, Any, T]], T]
@@ -56,7 +109,7 @@ def children() -> set[int]:
         with suppress(OSError):
             _, parent = stat.read_text().rsplit(")", 1)[1].split()[:2]
             command = stat.with_name("cmdline").read_bytes()
-            is_worker = not command or b"processing_worker" in command
+            is_worker = not command or b"broker.step_worker" in command
             if int(parent) == os.getpid() and is_worker:
                 found.add(int(stat.parent.name))
     return found
@@ -145,15 +198,13 @@ def test_a_full_step_refuses_and_goes_on(run: Run[Any]) -> None:
         results: list[bytes | None] = []
         async with Step("spin:1", most_messages=20, most_bytes=1000) as step:
             for _ in range(20):
-                step.submit(b"1", results.append)
-            with pytest.raises(StepFullError) as full:
-                step.submit(b"1", results.append)
-            assert full.value.waiting == 20
+                assert step.submit(b"1", results.append)
+            assert not step.submit(b"1", results.append)
+            assert len(step) == 20
             await step.drain()
-            step.submit(b"2" * 999, results.append)
-            with pytest.raises(StepFullError):
-                step.submit(b"22", results.append)
-            step.submit(b"3", results.append)
+            assert step.submit(b"2" * 999, results.append)
+            assert not step.submit(b"22", results.append)
+            assert step.submit(b"3", results.append)
             await step.drain()
             assert (len(results), results[-1]) == (22, b"3")
             assert step.counts.refused == 2

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.model.subchannels import Axis as PlannedAxis
-from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.broker.topics import Overlay
 from brokerwise.runtime.client.content import unwrap, wanted, within, wrap
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.protocol.control import Axis, OverlayPart

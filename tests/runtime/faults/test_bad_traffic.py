@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from brokerwise.runtime.broker.coordination import RoutesAsked, RoutesKnown
+from brokerwise.runtime.broker.coordination import RoutesAnswer, RoutesRequest
 from brokerwise.runtime.net.framing import mask_text
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.protocol.frames import CloseCode
@@ -221,8 +221,8 @@ def test_messages_that_wait_for_one_that_never_comes_are_few(
 async def topic_of(fleet: Besieged, broker: str) -> str:
     """A topic that nobody listens to, and that a certain broker carries."""
     url = f"{fleet.file.coordinator}/routes"
-    asked = RoutesAsked(tuple(f"unheard {number}" for number in range(4)))
-    answer = await ask(url, asked, RoutesKnown, token=fleet.file.operator_token)
+    asked = RoutesRequest(tuple(f"unheard {number}" for number in range(4)))
+    answer = await ask(url, asked, RoutesAnswer, token=fleet.file.operator_token)
     return next(r.topic for r in answer.routes if r.brokers[0].broker == broker)
 
 

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.broker.pretend import Pretended
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
-from brokerwise.runtime.broker.into import Into
-from brokerwise.runtime.broker.steps import Steps
+from brokerwise.runtime.broker.processing import TopicSteps
 from brokerwise.runtime.load.measure import cores_for, machine, measuring_in
 from brokerwise.runtime.load.trials import busy
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_MESSAGES
@@ -145,13 +143,12 @@ def test_any_number_of_messages_may_wait_where_latencies_are_measured(
     limited: bool, refused: int
 ) -> None:
     async def run() -> dict[str, int]:
-        passage = Pretended("b0").passage
-        into = Into(passage, lambda topic, data: "")
-        steps = Steps(passage, into, limited=limited)
+        steps = TopicSteps(limited=limited)
         await steps.start({"gps": "spin:0"})
-        item = passage.item("cab", 1, 1, b"1", 0.0)  # type: ignore[arg-type]
+        step = steps.find("gps")
+        assert step is not None
         for _ in range(STEP_QUEUE_MESSAGES + 5):
-            assert steps.process("gps", item)
+            step.submit(b"1", lambda data: None)
         counts = steps.counts()["gps"]
         await steps.close()
         return counts

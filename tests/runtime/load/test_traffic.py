@@ -14,7 +14,7 @@ from tests.tiers import examples
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.broker.overlay import Overlay
+from brokerwise.runtime.broker.topics import Overlay
 from brokerwise.runtime.load.arrivals import Findings
 from brokerwise.runtime.load.traffic import (
     Difference,

@@ -12,7 +12,7 @@ from brokerwise.runtime.process.launch import Launch
 from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
 from brokerwise.runtime.process.open_files import OpenFiles, allow_many_files
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 async def serve(launch: Launch, files: OpenFiles) -> int:
@@ -30,7 +30,7 @@ def main() -> int:
     try:
         launch = read_launch()
         files = allow_many_files()
-        _log.info(
+        log.info(
             "may have %s files open; takes connections up to %s of them",
             *(f"{files.limit:,}", f"{files.open_to_all:,}"),
         )

@@ -1,27 +1,230 @@
-"""Channel subscriptions at a broker: what sessions ask for, and what there is to say
-about it to the data cluster. No I/O."""
+"""Channel subscriptions at a broker. No I/O.
 
-from collections.abc import Iterable
+`ChannelSubscriptions` has what sessions ask for, and what there is to say about it to
+the data cluster; `data_cluster` says it, and brings the answers. `ResultLogs` follows
+the logs of results, once for each topic that anyone here has, from a position of its
+own, and hands what comes to all sessions by way of the router. A session that begins
+earlier catches up by itself first.
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from brokerwise.runtime.broker.channel_logs import Logs
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.topics import RoutedMessage, Topic
 from brokerwise.runtime.protocol.control import CursorRow
 from brokerwise.runtime.protocol.data import (
     Ended,
     Given,
+    Pull,
+    PullAnswer,
+    Pulled,
     Refused,
     Seen,
     SubscribeAnswer,
     Wanted,
 )
 from brokerwise.runtime.protocol.frames import Problem, Subscribe, Subscribed
+from brokerwise.runtime.protocol.limits import PULL_BYTES
 from brokerwise.runtime.protocol.names import SOURCE
+from brokerwise.runtime.protocol.order import Released
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
-class _Asked:
+class ResultLog:
+    """The log of one topic's results.
+
+    `position` is the last result handed on, `last` the last that there is, as far
+    as we have heard. There may be more if there is `news`. Sessions that are `apart`
+    have had everything up to a position of their own, or want nothing before it: they
+    catch up, or wait until it is reached.
+    """
+
+    topic: Topic
+    subscription: int
+    position: int
+    last: int
+    news: bool = False
+    apart: dict[Session, int] = field(default_factory=dict)
+
+    def behind(self) -> Iterator[tuple[Session, int]]:
+        return ((s, at) for s, at in self.apart.items() if at < self.position)
+
+    def sessions(self) -> tuple[Session, ...]:
+        return (*self.topic.sessions, *self.apart)
+
+    def seen_by(self, session: Session) -> int:
+        """What a session has had, as far as we know."""
+        epoch, seq = session.cursors.get((self.topic.name, SOURCE), (0, 0))
+        known = seq if epoch == self.subscription else self.position
+        return min(known, self.apart.get(session, known))
+
+
+class ResultLogs:
+    """The logs of results that are followed, by topic."""
+
+    def __init__(self, router: MessageRouter) -> None:
+        self._router = router
+        self._logs: dict[str, ResultLog] = {}
+        self._topics: dict[int, str] = {}
+
+    def find(self, topic: str) -> ResultLog | None:
+        return self._logs.get(topic)
+
+    def serving(self) -> tuple[Seen, ...]:
+        """Everyone who is served here, with what they have had as far as we know."""
+        return tuple(
+            Seen(session.user, results.subscription, results.seen_by(session))
+            for results in self._logs.values()
+            for session in results.sessions()
+        )
+
+    # What to fetch, and what came
+
+    def pulls(self, *, all_of_them: bool = False) -> tuple[Pull, ...]:
+        """Nothing for sessions that have much to read still."""
+        found: dict[Pull, None] = {}
+        for results in self._logs.values():
+            if all_of_them or results.news or results.position < results.last:
+                found[Pull(results.subscription, results.position)] = None
+            for session, position in results.behind():
+                if session.connection.buffered() <= PULL_BYTES // 4:
+                    found[Pull(results.subscription, position)] = None
+        return tuple(found)
+
+    def is_behind(self) -> bool:
+        """True while a session catches up."""
+        return any(any(results.behind()) for results in self._logs.values())
+
+    def note_news(self, subscriptions: Iterable[int]) -> None:
+        """Some subscriptions have new results."""
+        for results in map(self._numbered, subscriptions):
+            if results is not None:
+                results.news = True
+
+    def take_results(self, asked: Collection[Pull], answer: PullAnswer) -> None:
+        """Results have come. Those that begin where nobody asked for are what is left:
+        what was before them is not kept any more."""
+        for found in answer.pulled:
+            results = self._numbered(found.subscription)
+            if results is not None:
+                was_asked = Pull(found.subscription, found.after) in asked
+                self._take(results, found, cut=not was_asked)
+        for results in map(self._numbered, answer.gone):
+            if results is not None:
+                self._end(results)
+
+    def _numbered(self, subscription: int) -> ResultLog | None:
+        topic = self._topics.get(subscription)
+        return None if topic is None else self._logs[topic]
+
+    def _take(self, results: ResultLog, found: Pulled, *, cut: bool) -> None:
+        results.last = max(results.last, found.last)
+        items = [
+            self._router.new_message(
+                SOURCE, results.subscription, seq, result.data, result.at
+            )
+            for seq, result in enumerate(found.results, found.after + 1)
+        ]
+        for session, at in list(results.behind()):
+            if at >= found.after or cut:
+                self._catch_up(results, session, max(at, found.after), items)
+        if results.position >= found.after or cut:
+            if results.position < found.after:
+                log.warning(
+                    "%r: results %d to %d are not kept any more: a gap",
+                    *(results.topic.name, results.position + 1, found.after),
+                )
+            results.position = max(results.position, found.after)
+            new = [item for item in items if item.seq > results.position]
+            if new:
+                results.position = new[-1].seq
+                self._router.hand_on(results.topic, Released(tuple(new)))
+            results.news = results.news and results.position < found.last
+        self._admit(results)
+
+    def _catch_up(
+        self, results: ResultLog, session: Session, at: int, items: list[RoutedMessage]
+    ) -> None:
+        """To one session alone, and no further than all others are: from there on it
+        goes with them."""
+        due = [item for item in items if at < item.seq <= results.position]
+        self._router.delivery.write_to(session, results.topic, due)
+        results.apart[session] = due[-1].seq if due else at
+
+    # Who has which
+
+    def follow(self, given: Given) -> None:
+        """From the last result that there is, unless it is followed already."""
+        results = self._logs.get(given.topic)
+        if results is not None and results.subscription == given.subscription:
+            results.last = max(results.last, given.last)
+            return
+        if results is not None:
+            self._end(results)
+        topic = self._router.topic(given.topic)
+        topic.carried = True
+        topic.positions[SOURCE] = (given.subscription, given.last)
+        self._topics[given.subscription] = given.topic
+        self._logs[given.topic] = ResultLog(
+            topic, given.subscription, given.last, given.last
+        )
+
+    def attach(self, session: Session, given: Given) -> CursorRow:
+        """Where the session begins. It gets nothing before `admit`."""
+        self.follow(given)  # others may have left it meanwhile
+        results = self._logs[given.topic]
+        session.topics.add(given.topic)
+        at = results.position
+        if session not in results.topic.sessions:
+            at = results.apart.setdefault(session, given.start)
+        return given.topic, SOURCE, given.subscription, at
+
+    def admit(self, topic: str) -> None:
+        self._admit(self._logs[topic])
+
+    def _admit(self, results: ResultLog) -> None:
+        """Those who are where all others are get what comes with them from now on."""
+        for session in [s for s, at in results.apart.items() if at == results.position]:
+            del results.apart[session]
+            self._router.delivery.write(results.topic)
+            results.topic.add(session)
+
+    def detach(self, session: Session, topic: str) -> None:
+        """A log that nobody here has any more is not followed."""
+        session.topics.discard(topic)
+        results = self._logs.get(topic)
+        if results is None:
+            return
+        self._router.delivery.write(results.topic)
+        results.topic.remove(session)
+        results.apart.pop(session, None)
+        if not results.sessions():
+            self._forget(results)
+
+    def _end(self, results: ResultLog) -> None:
+        """There is no such subscription any more."""
+        name = results.topic.name
+        log.info("%r has ended, for %d sessions", name, len(results.sessions()))
+        text = f"{name!r} has ended: its channel was dropped, or nobody spoke of it"
+        for session in results.sessions():
+            self.detach(session, name)
+            session.send(Problem("unknown_topic", text, topics=(name,)))
+        self._forget(results)
+
+    def _forget(self, results: ResultLog) -> None:
+        results.topic.carried = False
+        results.topic.positions.pop(SOURCE, None)
+        self._logs.pop(results.topic.name, None)
+        self._topics.pop(results.subscription, None)
+
+
+@dataclass(eq=False)
+class _PendingRequest:
     """A subscription, as its client asked for it: `missing` are the topics that the
     data cluster has not answered about."""
 
@@ -38,21 +241,21 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Question:
-    asked: _Asked
+    asked: _PendingRequest
     wanted: Wanted
 
 
-class Channels:
+class ChannelSubscriptions:
     """What the sessions of a broker have of channels; `logs` brings them the results.
 
     The shell asks what there is to say to the data cluster (`wanted`, `ended`,
     `offline`, `seen`), says it, and brings the answers.
     """
 
-    def __init__(self, passage: Passage) -> None:
-        self.logs = Logs(passage)
+    def __init__(self, router: MessageRouter) -> None:
+        self.logs = ResultLogs(router)
         self._questions: dict[tuple[str, str], _Question] = {}
-        self._unconfirmed: dict[Session, dict[_Asked, None]] = {}
+        self._unconfirmed: dict[Session, dict[_PendingRequest, None]] = {}
         self._ended: dict[Ended, None] = {}
         self._offline: dict[Ended, None] = {}
         self._seen: dict[tuple[str, int], int] = {}
@@ -63,7 +266,7 @@ class Channels:
         """The answer comes when the data cluster has said where each topic begins."""
         cursors = {topic: (e, s) for topic, src, e, s in frame.cursors if src == SOURCE}
         topics = dict.fromkeys(frame.topics)
-        asked = _Asked(session, frame.id, set(topics))
+        asked = _PendingRequest(session, frame.id, set(topics))
         self._unconfirmed.setdefault(session, {})[asked] = None
         for topic in topics:
             key, ended = (session.user, topic), Ended(session.user, topic)
@@ -100,14 +303,14 @@ class Channels:
 
     def acknowledge(self, session: Session, cursors: Iterable[CursorRow]) -> None:
         for topic, source, epoch, seq in cursors:
-            log = self.logs.find(topic) if source == SOURCE else None
-            if log is None or epoch != log.subscription:
+            results = self.logs.find(topic) if source == SOURCE else None
+            if results is None or epoch != results.subscription:
                 continue
             if topic in session.topics:
-                self._seen[session.user, epoch] = min(seq, log.last)
+                self._seen[session.user, epoch] = min(seq, results.last)
 
     def _withdraw(self, session: Session, topic: str) -> bool:
-        """Whether a session waited for a topic; it does no more."""
+        """Stop waiting for a topic; True if the session did."""
         waited = False
         for asked in tuple(self._unconfirmed.get(session, ())):
             waited = waited or topic in asked.topics()
@@ -123,16 +326,18 @@ class Channels:
             told[Ended(session.user, topic)] = None
 
     def _has_another(self, session: Session, topic: str) -> bool:
-        """Whether the user has the topic on another connection by now."""
+        """True if the user has the topic on another connection by now."""
         if (session.user, topic) in self._questions:
             return True
-        log = self.logs.find(topic)
-        return log is not None and any(s.user == session.user for s in log.sessions())
+        results = self.logs.find(topic)
+        return results is not None and any(
+            s.user == session.user for s in results.sessions()
+        )
 
     # What there is to say to the data cluster
 
     def is_waiting(self) -> bool:
-        """Whether a subscription waits for an answer."""
+        """True if a subscription waits for an answer."""
         return bool(self._questions)
 
     def wanted(self, most: int) -> tuple[Wanted, ...]:
@@ -148,7 +353,7 @@ class Channels:
     def seen(self) -> tuple[Seen, ...]:
         return tuple(Seen(user, n, seq) for (user, n), seq in self._seen.items())
 
-    def told(
+    def mark_told(
         self,
         ended: Iterable[Ended] = (),
         offline: Iterable[Ended] = (),
@@ -172,7 +377,7 @@ class Channels:
 
     # What the data cluster answers
 
-    def given(self, asked: Iterable[Wanted], answer: SubscribeAnswer) -> None:
+    def take_answer(self, asked: Iterable[Wanted], answer: SubscribeAnswer) -> None:
         """The answer to what was wanted. Someone who has gone meanwhile is offline."""
         current = {(w.user, w.topic) for w in asked if self._is_asked(w)}
         for found in answer.given:
@@ -195,13 +400,13 @@ class Channels:
         """There is no data cluster."""
         asked = [question.wanted for question in self._questions.values()]
         refused = tuple(Refused(w.user, w.topic, reason) for w in asked)
-        self.given(asked, SubscribeAnswer((), refused))
+        self.take_answer(asked, SubscribeAnswer((), refused))
 
     def _is_asked(self, wanted: Wanted) -> bool:
         question = self._questions.get((wanted.user, wanted.topic))
         return question is not None and question.wanted is wanted
 
-    def _resolve(self, asked: _Asked, topic: str) -> None:
+    def _resolve(self, asked: _PendingRequest, topic: str) -> None:
         """One topic less to wait for; with the last one the client hears of it."""
         asked.missing.discard(topic)
         mine = self._unconfirmed.get(asked.session, {})
@@ -211,14 +416,14 @@ class Channels:
                 del self._unconfirmed[asked.session]
             self._confirm(asked)
 
-    def _confirm(self, asked: _Asked) -> None:
+    def _confirm(self, asked: _PendingRequest) -> None:
         session = asked.session
         cursors = tuple(self.logs.attach(session, given) for given in asked.given)
         if asked.refused:
             topics = tuple(refused.topic for refused in asked.refused)
             text = asked.refused[0].reason
-            session.tell(Problem("unknown_topic", text, asked.id, topics))
+            session.send(Problem("unknown_topic", text, asked.id, topics))
         served = tuple(given.topic for given in asked.given)
-        session.tell(Subscribed(asked.id, served, cursors))
+        session.send(Subscribed(asked.id, served, cursors))
         for topic in served:
             self.logs.admit(topic)

@@ -1,15 +1,28 @@
-"""The connections of a broker: logins, turns, beats, and who is hung up on."""
+"""The connections of a broker: who is let in, whose turn it is, who is cut off.
+
+A connection is refused here (no room: `ConnectionLimit`; wrong token, name or version:
+`check_login`; no login in time: `Connections.tick`), a slow reader is cut off here
+(`overflowed`), and so is one that does not acknowledge (`keep_alive`). Frames of those
+who have logged in go to `SessionHandler`, in turns.
+"""
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from brokerwise.runtime.broker.admission import RefusedLoginError, admit
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Line, Session
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.sessions import (
+    Session,
+    SessionConnection,
+    may_publish_as,
+)
+from brokerwise.runtime.broker.subscriptions import Commands, SessionHandler
 from brokerwise.runtime.net.server import frame_text
+from brokerwise.runtime.process.open_files import OpenFiles
 from brokerwise.runtime.protocol.frames import (
     Beat,
     CloseCode,
@@ -31,14 +44,101 @@ from brokerwise.runtime.protocol.limits import (
     MAX_UNACKNOWLEDGED,
     MESSAGES_PER_TURN,
     PUBLISH_RATE,
+    VERSION,
 )
-from brokerwise.runtime.protocol.tokens import Keys
+from brokerwise.runtime.protocol.tokens import Keys, Role
 
-_PRESSED_PAUSE = 0.01  # seconds between looks at whether readers have caught up
+REPORT_SECONDS = 10.0  # between two lines of the log on connections refused as full
 MOST_REASON_BYTES = 120  # of a close frame
+_CONGESTED_PAUSE = 0.01  # seconds between checks whether readers have caught up
+
+log = logging.getLogger(__name__)
 
 
-class Wire(Line, Protocol):
+class RefusedLoginError(BrokerwiseError):
+    """A login with a wrong token, or with a name that the token is not for."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A user, or another broker, that has logged in."""
+
+    user: str
+    source: str
+    is_peer: bool
+
+
+def check_login(keys: Keys, login: Login) -> Identity:
+    """Who has logged in. Raises RefusedLoginError. The messages of another broker keep
+    the source that they came with."""
+    holder = keys.holder(login.token)
+    if holder is None or holder.name != login.user or holder.role is Role.OPERATOR:
+        raise RefusedLoginError(f"wrong token for {login.user!r}")
+    if login.version != VERSION:
+        raise RefusedLoginError(
+            f"found protocol version {login.version}, expected {VERSION}"
+        )
+    source = login.source or login.user
+    if not may_publish_as(login.user, source):
+        raise RefusedLoginError(
+            f"found source {source!r}, expected {login.user!r} or {login.user}/..."
+        )
+    return Identity(login.user, source, holder.role is Role.BROKER)
+
+
+class ConnectionLimit:
+    """Refuses connections before files run out, so that what the fleet itself needs
+    can always be opened (runtime.net.server.Door).
+
+    Once the reserve is reached, only the coordinator, other brokers and the data
+    cluster come in, by a broker's token, and requests for /health. Half of the
+    reserve is left to what this broker opens.
+    """
+
+    def __init__(
+        self,
+        keys: Keys,
+        files: OpenFiles,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.refused = 0
+        self._keys = keys
+        self._files = files
+        self._clock = clock
+        self._reported, self._reported_at = 0, float("-inf")
+
+    def is_open_to_all(self, descriptor: int) -> bool:
+        return descriptor < self._files.open_to_all
+
+    def is_open(self, descriptor: int) -> bool:
+        return descriptor < self._files.own
+
+    def lets_in(self, path: str, token: str) -> bool:
+        if path == "/health":
+            return True
+        holder = self._keys.holder(token)
+        return holder is not None and holder.role is Role.BROKER
+
+    def refuse(self) -> str:
+        self.refused += 1
+        self.report()
+        return "this broker is full: it can take no more connections now"
+
+    def report(self) -> None:
+        """Log what was refused since the last line, now and then: strangers must not
+        fill the log."""
+        count, now = self.refused - self._reported, self._clock()
+        if count and now - self._reported_at >= REPORT_SECONDS:
+            self._reported, self._reported_at = self.refused, now
+            log.warning(
+                "connections refused: %s, as %s files are open of %s, and the rest is "
+                "for the fleet itself; raise the limit (ulimit -n) or add brokers",
+                *(f"{count:,}", f"{self._files.open_to_all:,}"),
+                f"{self._files.limit:,}",
+            )
+
+
+class IncomingConnection(SessionConnection, Protocol):
     """What we need of a connection beyond what a session does."""
 
     owner: Any
@@ -66,63 +166,68 @@ class _Turn:
 
 
 class Connections:
-    """Hands the frames of each connection to the hub, in turns.
+    """Hands the frames of each connection to the session handler, in turns.
 
-    A turn ends after so many messages, bytes or deliveries: a publisher with more to
-    say waits for the next, in which everyone else is heard too.
+    A turn ends after some messages, bytes or deliveries: a publisher with more to
+    say waits for the next, in which everyone else is heard too. `carry_out` does what
+    the handler's commands say.
     """
 
     def __init__(
         self,
-        hub: Hub,
-        passage: Passage,
+        handler: SessionHandler,
+        router: MessageRouter,
         keys: Keys,
+        *,
         welcome: Callable[[], Welcome],
+        carry_out: Callable[[Commands], None],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.sessions: dict[Session, None] = {}
-        self._hub = hub
-        self._passage = passage
+        self._handler = handler
+        self._router = router
         self._keys = keys
         self._welcome = welcome
+        self._carry_out = carry_out
         self._loop = loop
-        self._strangers: dict[Wire, None] = {}
-        self._unconfirmed: dict[Session, Wire] = {}
-        self._held_back: list[Wire] = []
-        self._over_rate: list[Wire] = []
+        self._strangers: dict[IncomingConnection, None] = {}
+        self._unconfirmed: dict[Session, IncomingConnection] = {}
+        self._held_back: list[IncomingConnection] = []
+        self._over_rate: list[IncomingConnection] = []
         self._ended: dict[str, dict[str, int]] = {}
         self._turn: _Turn | None = None
-        self._looks_again = False
-        self._beat = frame_text(encode(Beat()))
+        self._checks_again = False
+        self._keep_alive = frame_text(encode(Beat()))
 
-    def opened(self, wire: Wire) -> None:
-        self._strangers[wire] = None
+    def opened(self, connection: IncomingConnection) -> None:
+        self._strangers[connection] = None
 
-    def closed(self, wire: Wire) -> None:
-        self._strangers.pop(wire, None)
-        session = wire.owner
+    def closed(self, connection: IncomingConnection) -> None:
+        self._strangers.pop(connection, None)
+        session = connection.owner
         if isinstance(session, Session):
-            self._hub.close(session)
+            self._close(session)
             if session in self.sessions:
                 del self.sessions[session]
-                if self._passage.overlay is not None:
+                _log_closed(session)
+                if self._router.overlay is not None:
                     _count(session, self._ended)
 
-    def overflowed(self, wire: Wire) -> None:
-        self._refuse(wire, CloseCode.SLOW_READER, "reads too slowly")
+    def overflowed(self, connection: IncomingConnection) -> None:
+        self._refuse(connection, CloseCode.SLOW_READER, "reads too slowly")
 
-    def received(self, wire: Wire, text: bytes) -> None:
-        session: Session | None = wire.owner
+    def received(self, connection: IncomingConnection, text: bytes) -> None:
+        session: Session | None = connection.owner
         try:
             frame = decode_from_client(text)
             if session is None:
-                self._log_in(wire, frame)
+                self._log_in(connection, frame)
             elif not session.closing or _is_heard_out(session, frame):
-                self._hear(wire, session, frame)
+                self._hear(connection, session, frame)
         except FrameError as error:
-            self._refuse(wire, CloseCode.MALFORMED, error.message)
+            self._refuse(connection, CloseCode.MALFORMED, error.message)
         except RefusedLoginError as error:
-            self._refuse(wire, CloseCode.UNAUTHORIZED, error.message)
+            self._refuse(connection, CloseCode.UNAUTHORIZED, error.message)
 
     def users(self) -> dict[str, dict[str, int]]:
         """How many messages each user has sent to this broker and got from it."""
@@ -133,114 +238,142 @@ class Connections:
 
     def hang_up(self, session: Session, code: int, reason: str) -> None:
         """End a session: from now on it gets nothing more."""
-        self._hub.close(session)
+        self._close(session)
         session.close(code, reason)
 
     def hang_up_on_all(self, code: int, reason: str) -> None:
         self._end_turn()
+        log.info("hangs up on %d sessions: %s (%d)", len(self.sessions), reason, code)
         for session in list(self.sessions):
             self.hang_up(session, code, reason)
 
     def tick(self, seconds: float) -> None:
         """So much time has passed: let in those who were held back."""
         now = self._loop.time()
-        for wire in [w for w in self._strangers if now - w.opened_at > LOGIN_SECONDS]:
-            self._refuse(wire, CloseCode.LOGIN_TIMEOUT, "did not log in")
+        late = [c for c in self._strangers if now - c.opened_at > LOGIN_SECONDS]
+        for connection in late:
+            self._refuse(connection, CloseCode.LOGIN_TIMEOUT, "did not log in")
         for session in self.sessions:
             more = session.allowance + PUBLISH_RATE * seconds
             session.allowance = min(PUBLISH_RATE, more)
         waiting, self._over_rate = self._over_rate, []
-        for wire in waiting:
-            wire.resume_reading()
+        for connection in waiting:
+            connection.resume_reading()
 
-    def beat(self) -> None:
+    def keep_alive(self) -> None:
         """Be heard by all, and hang up on those who never acknowledge."""
         now = self._loop.time()
         for session in list(self.sessions):
             if session.closing:
                 continue
-            unheard = session.sent - session.acknowledged
-            if not unheard:
+            unacknowledged = session.sent - session.acknowledged
+            if not unacknowledged:
                 session.acknowledged_at = now
             late = now - session.acknowledged_at > ACK_PATIENCE_SECONDS
-            if unheard > MAX_UNACKNOWLEDGED or (unheard and late):
-                text = f"{unheard} messages not acknowledged"
+            if unacknowledged > MAX_UNACKNOWLEDGED or (unacknowledged and late):
+                text = f"{unacknowledged} messages not acknowledged"
                 self.hang_up(session, CloseCode.NOT_ACKNOWLEDGING, text)
-            elif session.sent == session.sent_at_beat:
-                session.write(self._beat)
-            session.sent_at_beat = session.sent
+            elif session.sent == session.sent_at_keep_alive:
+                session.write(self._keep_alive)
+            session.sent_at_keep_alive = session.sent
 
-    def _log_in(self, wire: Wire, frame: FromClient) -> None:
+    def _log_in(self, connection: IncomingConnection, frame: FromClient) -> None:
         if not isinstance(frame, Login):
             name = type(frame).__name__.lower()
             raise FrameError(f"found {name} as the first frame, expected login")
-        admitted = admit(self._keys, frame)
-        del self._strangers[wire]
+        found = check_login(self._keys, frame)
+        del self._strangers[connection]
+        now = self._loop.time()
         session = Session(
-            wire,
-            admitted.user,
-            admitted.source,
-            self._loop.time(),
-            is_peer=admitted.is_peer,
+            connection, found.user, found.source, now, is_peer=found.is_peer
         )
-        wire.owner = session
+        connection.owner = session
         self.sessions[session] = None
-        session.tell(self._welcome())
+        session.send(self._welcome())
 
-    def _hear(self, wire: Wire, session: Session, frame: FromClient) -> None:
-        self._hub.handle(session, frame, self._loop.time())
+    def _hear(
+        self, connection: IncomingConnection, session: Session, frame: FromClient
+    ) -> None:
+        commands = self._handler.handle(session, frame, self._loop.time())
+        if commands:
+            self._carry_out(commands)
         if not isinstance(frame, Publish | Forward):
             return
-        self._unconfirmed[session] = wire
+        self._unconfirmed[session] = connection
         if self._turn is None:
-            self._turn = _Turn(self._passage.delivery.deliveries)
+            self._turn = _Turn(self._router.delivery.deliveries)
             self._loop.call_soon(self._end_turn)
         self._turn.messages += 1
         self._turn.bytes += len(frame.data)
-        if self._turn.is_over(self._passage.delivery.deliveries):
-            wire.pause_reading()
-            self._held_back.append(wire)
+        if self._turn.is_over(self._router.delivery.deliveries):
+            connection.pause_reading()
+            self._held_back.append(connection)
         elif not session.is_peer:
             session.allowance -= 1
             if session.allowance <= 0:
-                wire.pause_reading()
-                self._over_rate.append(wire)
+                connection.pause_reading()
+                self._over_rate.append(connection)
 
     def _end_turn(self) -> None:
         """Write what was published, confirm it, and let in those who were held back;
         not while subscribers who do read have much to read."""
         self._turn = None
-        self._passage.delivery.flush()
-        for session, wire in self._unconfirmed.items():
+        self._router.delivery.flush()
+        for session, connection in self._unconfirmed.items():
             if session.confirmed < session.published and not session.closing:
                 session.confirmed = session.published
-                session.tell(Published(session.published))
-                if self._passage.delivery.is_pressed():
-                    wire.pause_reading()
-                    self._held_back.append(wire)
+                session.send(Published(session.published))
+                if self._router.is_congested():
+                    connection.pause_reading()
+                    self._held_back.append(connection)
         self._unconfirmed.clear()
-        if not self._looks_again:
+        if not self._checks_again:
             self._let_in()
 
     def _let_in(self) -> None:
-        pressed = bool(self._held_back) and self._passage.delivery.is_pressed()
-        self._looks_again = pressed
-        if pressed:
-            self._loop.call_later(_PRESSED_PAUSE, self._let_in)
+        congested = bool(self._held_back) and self._router.is_congested()
+        self._checks_again = congested
+        if congested:
+            self._loop.call_later(_CONGESTED_PAUSE, self._let_in)
             return
         waiting, self._held_back = self._held_back, []
-        for wire in waiting:
-            wire.resume_reading()
+        for connection in waiting:
+            connection.resume_reading()
 
-    def _refuse(self, wire: Wire, code: int, reason: str) -> None:
+    def _refuse(self, connection: IncomingConnection, code: int, reason: str) -> None:
         reason = reason.encode()[:MOST_REASON_BYTES].decode(errors="ignore")
-        session = wire.owner
+        session = connection.owner
         if isinstance(session, Session):
             self.hang_up(session, code, reason)
         else:
-            self._strangers.pop(wire, None)
-            wire.owner = Session(wire, "", "", self._loop.time())
-            wire.owner.close(code, reason)
+            log.warning("connection refused: %r (%d)", reason, code)
+            self._strangers.pop(connection, None)
+            connection.owner = Session(connection, "", "", self._loop.time())
+            connection.owner.close(code, reason)
+
+    def _close(self, session: Session) -> None:
+        commands = self._handler.close(session)
+        if commands:
+            self._carry_out(commands)
+
+
+_EXPECTED = (1000, CloseCode.REPLACED)
+_HANGING_UP_ON_ALL = (CloseCode.LEAVING, CloseCode.LEASE_LOST)  # one line says it
+
+
+def _log_closed(session: Session) -> None:
+    """One line for each session that ends, a warning if we cut it off."""
+    kind = "broker" if session.is_peer else "session of"
+    if not session.closing:
+        log.info("%s %r disconnected", kind, session.user)
+    elif session.closing not in _HANGING_UP_ON_ALL:
+        level = logging.INFO if session.closing in _EXPECTED else logging.WARNING
+        log.log(
+            level,
+            "%s %r closed: %r (%d); %d messages sent, %d acknowledged",
+            *(kind, session.user, session.close_reason, session.closing),
+            *(session.sent, session.acknowledged),
+        )
 
 
 def _is_heard_out(session: Session, frame: FromClient) -> bool:

@@ -1,4 +1,9 @@
-"""What a broker and the coordinator say to each other: leases, joins, routes."""
+"""What a broker and the coordinator say to each other: registration, lease, routes.
+
+A lost lease is noticed in `CoordinatorClient.renew`, once every HEARTBEAT_SECONDS;
+`process` then fences the broker (and does so by itself after it was frozen). Joins and
+leaves of topics go out from `_settle_routes`, look-ups of routes from `_look_up`.
+"""
 
 import asyncio
 import logging
@@ -10,9 +15,15 @@ from itertools import islice
 from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
+from brokerwise.runtime.broker.router import LookUpRoute, MessageRouter
+from brokerwise.runtime.broker.subscriptions import (
+    AskDataCluster,
+    Command,
+    JoinTopics,
+    LeaveTopic,
+    SessionHandler,
+)
 from brokerwise.runtime.net.requests import KeptLine, RefusedError, ask
 from brokerwise.runtime.net.waiting import Backoff
 from brokerwise.runtime.protocol.control import (
@@ -27,7 +38,7 @@ from brokerwise.runtime.protocol.control import (
 from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 
 T = TypeVar("T")
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
 LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
@@ -35,12 +46,12 @@ TOPICS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 
 
 @dataclass(frozen=True)
-class RoutesAsked:
+class RoutesRequest:
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class RoutesKnown:
+class RoutesAnswer:
     routes: tuple[Route, ...]
     unknown: tuple[str, ...] = ()
 
@@ -56,7 +67,7 @@ class Health:
     renewed: float
 
 
-class Lease(Enum):
+class LeaseState(Enum):
     """How a broker's lease stands."""
 
     KEPT = "kept"
@@ -64,7 +75,7 @@ class Lease(Enum):
     UNKNOWN = "unknown"
 
 
-class Coordination:
+class CoordinatorClient:
     """Keeps a broker's lease, and its routes in step with its sessions.
 
     While the coordinator cannot be reached the broker goes on with what it has;
@@ -75,32 +86,34 @@ class Coordination:
         self,
         url: str,
         token: str,
-        registration: Callable[[], BrokerRegistration],
-        hub: Hub,
-        passage: Passage,
-        peers: Peers,
         tls: ssl.SSLContext | None,
+        *,
+        registration: Callable[[], BrokerRegistration],
+        handler: SessionHandler,
+        router: MessageRouter,
+        peers: Peers,
     ) -> None:
         self.epoch = 0
         self.renewed_at = 0.0
         self._url = url
         self._token = token
         self._registration = registration
-        self._hub = hub
-        self._passage = passage
+        self._handler = handler
+        self._router = router
         self._peers = peers
         self._tls = tls
         # A lease must not depend on whether one more connection can be opened: the
         # one that it was got by is kept.
         self._line = KeptLine(url, token, tls)
         self._loop = asyncio.get_running_loop()
+        self._is_silent = False  # the coordinator, and that was logged
         self._leaving: dict[str, None] = {}
         self._looking_up: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def register(self) -> BrokerConfiguration:
         """Take a new epoch, trying until the coordinator answers."""
-        backoff, said = Backoff(), ""
+        backoff, logged = Backoff(), ""
         while True:
             try:
                 found = await self._line.ask(
@@ -109,18 +122,22 @@ class Coordination:
             except RefusedError:
                 raise
             except BrokerwiseError as problem:
-                if problem.message != said:
-                    said = problem.message
-                    _log.warning("cannot register yet: %s", said)
+                if problem.message != logged:
+                    logged = problem.message
+                    log.warning("cannot register yet: %s", logged)
                 await asyncio.sleep(backoff.pause())
                 continue
             self.epoch = found.epoch
-            self.renewed_at = self._loop.time()
+            self.renewed_at, self._is_silent = self._loop.time(), False
             self._peers.learn(found.brokers)
-            self._passage.routes_changed(found.routes)
+            self._router.change_routes(found.routes)
+            log.info(
+                "registered with epoch %d, with %d other brokers",
+                *(found.epoch, len(self._peers.addresses())),
+            )
             return found
 
-    async def renew(self, heartbeat: Heartbeat) -> Lease:
+    async def renew(self, heartbeat: Heartbeat) -> LeaseState:
         """Report once, and see how the lease stands.
 
         Without an answer it stands if the coordinator is down, for then nobody can
@@ -128,21 +145,36 @@ class Coordination:
         still cannot.
         """
         answer = await self._report(heartbeat)
-        if answer is Lease.UNKNOWN and self._is_late() and await self._others_renew():
+        if (
+            answer is LeaseState.UNKNOWN
+            and self._is_late()
+            and await self._others_renew()
+        ):
             answer = await self._report(heartbeat)
-            return Lease.LOST if answer is Lease.UNKNOWN else answer
-        return Lease.KEPT if answer is Lease.UNKNOWN else answer
+            if answer is not LeaseState.UNKNOWN:
+                return answer
+            log.warning("lease lost: other brokers renew theirs, this one cannot")
+            return LeaseState.LOST
+        return LeaseState.KEPT if answer is LeaseState.UNKNOWN else answer
 
-    async def _report(self, heartbeat: Heartbeat) -> Lease:
+    async def _report(self, heartbeat: Heartbeat) -> LeaseState:
         try:
             answer = await self._line.ask("/heartbeat", heartbeat, HeartbeatAnswer)
-        except BrokerwiseError:
-            return Lease.UNKNOWN
+        except BrokerwiseError as problem:
+            if not self._is_silent:
+                self._is_silent = True
+                log.warning("the lease could not be renewed: %s", problem.message)
+            return LeaseState.UNKNOWN
+        now = self._loop.time()
         if answer.lost:
-            return Lease.LOST
-        self.renewed_at = self._loop.time()
+            log.warning("lease lost: the coordinator has given it up")
+            return LeaseState.LOST
+        if self._is_silent:
+            self._is_silent = False
+            log.info("lease renewed, after %.1f s", now - self.renewed_at)
+        self.renewed_at = now
         self._peers.learn(answer.brokers)
-        return Lease.KEPT
+        return LeaseState.KEPT
 
     def _is_late(self) -> bool:
         return self._loop.time() - self.renewed_at > LEASE_SECONDS
@@ -154,11 +186,23 @@ class Coordination:
 
     async def leave_fleet(self) -> None:
         """Say that this broker ends, so that nobody waits for its lease to lapse."""
-        content = {"broker": self._passage.name, "epoch": self.epoch}
+        log.info("leaves the fleet")
+        content = {"broker": self._router.name, "epoch": self.epoch}
         try:
             await self._ask("/leaving", content, dict[str, object])
         except BrokerwiseError:
             return
+
+    def carry_out(self, command: Command) -> None:
+        match command:
+            case JoinTopics():
+                self.join()
+            case LeaveTopic(topic):
+                self.leave(topic)
+            case LookUpRoute(topic):
+                self.look_up(topic)
+            case AskDataCluster():
+                raise ValueError("that is not for the coordinator")
 
     def join(self) -> None:
         """Ask for the topics that subscriptions wait for, very soon."""
@@ -174,12 +218,12 @@ class Coordination:
         self._start("look-ups", self._look_up)
 
     async def knows(self, topic: str) -> bool:
-        """Whether there is such a topic; its route is known then."""
-        if self._passage.overlay is not None:
-            return self._passage.overlay.knows(topic)
-        if self._passage.has_route(topic):
+        """True if there is such a topic; its route is known then."""
+        if self._router.overlay is not None:
+            return self._router.overlay.knows(topic)
+        if self._router.has_route(topic):
             return True
-        found = await self._ask("/routes", RoutesAsked((topic,)), RoutesKnown)
+        found = await self._ask("/routes", RoutesRequest((topic,)), RoutesAnswer)
         self._learn_routes(found)
         return bool(found.routes)
 
@@ -202,13 +246,13 @@ class Coordination:
         order of the changes."""
         backoff = Backoff()
         await asyncio.sleep(JOIN_PAUSE)
-        while self._hub.is_waiting() or self._leaving:
+        while self._handler.is_waiting() or self._leaving:
             leaving = _taken(self._leaving, TOPICS_AT_ONCE)
             request = JoinRequest(
-                self._passage.name,
+                self._router.name,
                 self.epoch,
-                self._hub.wanted(TOPICS_AT_ONCE),
-                self._hub.unwanted(leaving),
+                self._handler.topics_to_join(TOPICS_AT_ONCE),
+                self._handler.topics_to_leave(leaving),
             )
             if not request.topics and not request.leave:
                 continue
@@ -220,20 +264,21 @@ class Coordination:
                 continue
             if request.epoch == self.epoch:
                 self._take(answer)
-                self._hub.left(request.leave)
+                self._handler.finish_leaving(request.leave)
 
     def _take(self, answer: JoinAnswer) -> None:
         for route in answer.routes:
             self._peers.learn(route.brokers)
-        self._hub.joined(answer)
-        self._passage.routes_changed(answer.routes)
+        for command in self._handler.finish_joining(answer):
+            self.carry_out(command)
+        self._router.change_routes(answer.routes)
 
     async def _look_up(self) -> None:
         backoff = Backoff()
         while self._looking_up:
             topics = tuple(islice(self._looking_up, TOPICS_AT_ONCE))
             try:
-                found = await self._ask("/routes", RoutesAsked(topics), RoutesKnown)
+                found = await self._ask("/routes", RoutesRequest(topics), RoutesAnswer)
             except BrokerwiseError:
                 await asyncio.sleep(backoff.pause())
                 continue
@@ -241,12 +286,13 @@ class Coordination:
                 del self._looking_up[topic]
             self._learn_routes(found)
 
-    def _learn_routes(self, found: RoutesKnown) -> None:
+    def _learn_routes(self, found: RoutesAnswer) -> None:
         for route in found.routes:
             self._peers.learn(route.brokers)
-            self._passage.routed(route.topic, route)
+            for command in self._router.take_route(route.topic, route):
+                self.carry_out(command)
         for topic in found.unknown:
-            self._passage.routed(topic, None)
+            self._router.take_route(topic, None)
 
     async def _renewed(self, url: str) -> float:
         try:

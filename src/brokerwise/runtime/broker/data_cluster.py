@@ -1,13 +1,24 @@
-"""What a broker and the data cluster say to each other."""
+"""What a broker and the data cluster say to each other.
+
+`DataClusterClient` tells it what `channels` has to say, and fetches results.
+`DatasetFeeder` sends on the records that clients publish to datasets, or that come out
+of topics.
+"""
 
 import asyncio
+import logging
+import secrets
 import ssl
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.channels import Channels
-from brokerwise.runtime.broker.feeding import Feeds
+from brokerwise.runtime.broker.channels import ChannelSubscriptions
 from brokerwise.runtime.net.requests import RefusedError, ask, request
 from brokerwise.runtime.net.waiting import Backoff, Signal
 from brokerwise.runtime.protocol.data import (
@@ -24,20 +35,148 @@ from brokerwise.runtime.protocol.data import (
     UnsubscribeRequest,
 )
 from brokerwise.runtime.protocol.limits import ACKNOWLEDGE_SECONDS
+from brokerwise.runtime.protocol.names import DATASET
 
 T = TypeVar("T")
-
 SUBSCRIPTIONS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 SAY_ALL_SECONDS = 30.0  # how often the data cluster hears of everyone served
-LOOK_SECONDS = 5.0  # how often it is seen whether there is more than we were told of
+LOOK_SECONDS = 5.0  # how often it checks for results that it was not told of
 ANSWER_SECONDS = 10.0
 DRAIN_SECONDS = 2.0  # for what waits to be fed when the broker ends
 CATCH_UP_PAUSE = 0.05  # while a session that catches up reads what it has
 _STALE = 409
+GATHER_SECONDS = 0.1  # records that come within it go together
+BATCH_BYTES = 1 << 20
+_LOOK_SECONDS = 0.02
+QUEUED_BYTES = 64 << 20  # that wait for a data cluster that cannot be reached
+Send = Callable[[str, bytes], Awaitable[None]]
+
+log = logging.getLogger(__name__)
 
 
-class DataCluster:
-    """Keeps the data cluster and `Channels` in step, from when it is started.
+@dataclass
+class _Queue:
+    """The records that wait for one dataset."""
+
+    records: deque[bytes] = field(default_factory=deque)
+
+    def batch(self) -> bytes:
+        lines: list[bytes] = []
+        size = 0
+        while self.records and (not lines or size < BATCH_BYTES):
+            lines.append(self.records.popleft())
+            size += len(lines[-1]) + 1
+        return b"\n".join(lines)
+
+
+class DatasetFeeder:
+    """Sends records on in batches, each until it has been answered: its number makes
+    that harmless. What a data cluster refuses, or has no room for here while it cannot
+    be reached, is dropped and counted."""
+
+    def __init__(self, send: Send, name: str) -> None:
+        self.sent = 0
+        self.dropped = 0
+        self._is_dropping = False  # since the last that was sent, and that was logged
+        self._send = send
+        self._name = name
+        self._queues: dict[str, _Queue] = {}
+        self._queued = 0
+        self._batches = 0
+        self._began = secrets.token_hex(6)
+        self._arrived = Signal()
+
+    def add(self, topic: str, data: msgspec.Raw) -> str:
+        """Why a record is not taken, if it is not."""
+        record = _one_line(data)
+        if self._queued + len(record) > QUEUED_BYTES:
+            self._drop("too much waits for the data cluster")
+            return "the data cluster cannot be reached, and too much waits for it"
+        name = topic.removeprefix(DATASET)
+        self._queues.setdefault(name, _Queue()).records.append(record)
+        self._queued += len(record)
+        self._arrived.notify()
+        return ""
+
+    def _drop(self, why: str, count: int = 1) -> None:
+        self.dropped += count
+        if not self._is_dropping:
+            self._is_dropping = True
+            log.warning("records for datasets are dropped: %s", why)
+
+    async def run(self) -> None:
+        """Cancelling it loses what waits."""
+        while True:
+            if not self._queues:
+                await self._arrived.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            for name in list(self._queues):
+                queue = self._queues.pop(name)
+                while queue.records:
+                    waiting = len(queue.records)
+                    body = queue.batch()
+                    await self._deliver(name, body, waiting - len(queue.records))
+
+    async def drain(self, seconds: float) -> None:
+        """Let `run` send what waits, for so long at most."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self._queued and loop.time() < until:
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _deliver(self, dataset: str, body: bytes, count: int) -> None:
+        self._batches += 1
+        batch = quote(f"{self._name}-{self._began}-{self._batches}", safe="")
+        path = f"/feed/{quote(dataset, safe='')}?batch={batch}"
+        backoff, logged = Backoff(), ""
+        while True:
+            try:
+                await self._send(path, body)
+                self.sent += count
+                self._is_dropping = False
+                if logged:
+                    log.info("dataset %r takes records again", dataset)
+                break
+            except BrokerwiseError as error:
+                if isinstance(error, RefusedError) and error.status < 500:
+                    self._drop(f"{dataset!r} refuses them: {error.message}", count)
+                    break
+                if error.message != logged:
+                    logged = error.message  # a full disk, too
+                    log.warning(
+                        "dataset %r: %d records wait: %s", dataset, count, logged
+                    )
+            await asyncio.sleep(backoff.pause())
+        self._queued -= len(body) - count + 1
+
+
+def record_sender(url: str, token: str, tls: ssl.SSLContext | None) -> Send:
+    """Sends a batch of records to the data cluster. Raises RefusedError, and what
+    `request` raises."""
+
+    async def send(path: str, body: bytes) -> None:
+        answer = await request(
+            "POST",
+            f"{url}{path}",
+            body=body,
+            token=token,
+            seconds=ANSWER_SECONDS,
+            ssl=tls,
+        )
+        if answer.status >= 400:
+            text = answer.body.decode(errors="replace")
+            raise RefusedError(answer.status, text, f"{url}{path}")
+
+    return send
+
+
+def _one_line(data: msgspec.Raw) -> bytes:
+    record = bytes(data)
+    return msgspec.json.format(record, indent=-1) if b"\n" in record else record
+
+
+class DataClusterClient:
+    """Keeps the data cluster and `ChannelSubscriptions` in step once it is started.
 
     While the data cluster cannot be reached, subscriptions to channels wait and
     everything else goes on. What changes who is served where goes one request after
@@ -47,21 +186,23 @@ class DataCluster:
     def __init__(
         self,
         url: str,
-        creation: Callable[[], BrokerCreation],
         token: str,
-        channels: Channels,
         tls: ssl.SSLContext | None,
+        *,
+        creation: Callable[[], BrokerCreation],
+        channels: ChannelSubscriptions,
+        feeder: DatasetFeeder,
     ) -> None:
         self._url = url
-        self._creation = creation
         self._token = token
-        self._channels = channels
         self._tls = tls
+        self._creation = creation
+        self._channels = channels
+        self._feeder = feeder
         self._news = Signal()
         self._results = Signal()
         self._said_all_at = 0.0
         self._created = 0  # the epoch under which the data cluster knows us
-        self.feeds = Feeds(self._feed, lambda: creation().broker)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -69,7 +210,7 @@ class DataCluster:
         works: list[Coroutine[None, None, None]] = [
             self._exchange(),
             self._pull(),
-            self.feeds.run(),
+            self._feeder.run(),
         ]
         self._tasks = [loop.create_task(work) for work in works]
 
@@ -77,7 +218,7 @@ class DataCluster:
         """Say what is left to say, and feed what is left to feed, if that can be done
         at once."""
         if self._tasks:
-            await self.feeds.drain(DRAIN_SECONDS)
+            await self._feeder.drain(DRAIN_SECONDS)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -88,27 +229,32 @@ class DataCluster:
             except (BrokerwiseError, TimeoutError):
                 return
 
-    def attach(self) -> None:
-        """`Channels` has something to say."""
+    def send_news(self) -> None:
+        """`ChannelSubscriptions` has something to say."""
         self._news.notify()
 
-    def notified(self, notification: Notification) -> None:
-        self._channels.logs.notified(notification.subscriptionIds)
+    def take_notification(self, notification: Notification) -> None:
+        self._channels.logs.note_news(notification.subscriptionIds)
         self._results.notify()
 
     # One request after the other
 
     async def _exchange(self) -> None:
-        backoff = Backoff()
+        backoff, logged = Backoff(), ""
         while True:
             try:
                 await self._create()
                 await self._say()
                 await self._subscribe()
-                backoff = Backoff()
+                if logged:
+                    log.info("the data cluster answers again")
+                backoff, logged = Backoff(), ""
             except BrokerwiseError as error:
                 if isinstance(error, RefusedError) and error.status == _STALE:
                     self._created = 0
+                if error.message != logged:
+                    logged = error.message
+                    log.warning("data cluster: %s", logged)
                 await asyncio.sleep(backoff.pause())
                 continue
             if not self._channels.is_waiting():
@@ -119,6 +265,7 @@ class DataCluster:
         if self._created != creation.epoch:
             await self._ask("/createbroker", creation, BrokerCreated)
             self._created = creation.epoch
+            log.info("known to the data cluster, with epoch %d", creation.epoch)
             self._results.notify()
 
     async def _say(self) -> None:
@@ -129,11 +276,11 @@ class DataCluster:
         if ended:
             leaving = UnsubscribeRequest(name, epoch, ended)
             await self._ask("/unsubscribe", leaving, Done)
-            self._channels.told(ended=ended)
+            self._channels.mark_told(ended=ended)
         offline, seen = self._channels.offline(), self._channels.seen()
         news = AcknowledgeRequest(name, epoch, seen, offline, self._serving())
         await self._ask("/acknowledge", news, Done)
-        self._channels.told(offline=offline, seen=seen)
+        self._channels.mark_told(offline=offline, seen=seen)
 
     def _serving(self) -> tuple[Seen, ...]:
         now = asyncio.get_running_loop().time()
@@ -147,14 +294,14 @@ class DataCluster:
             creation = self._creation()
             asked = SubscribeRequest(creation.broker, self._created, wanted)
             answer = await self._ask("/subscribe", asked, SubscribeAnswer)
-            self._channels.given(wanted, answer)
+            self._channels.take_answer(wanted, answer)
             self._results.notify()
 
     # Results
 
     async def _pull(self) -> None:
         """Fetch what is new, for as long as there is any. Now and then look at all:
-        a notification may have been lost with whoever sent it."""
+        a notification may have been lost with its sender."""
         backoff = Backoff()
         loop = asyncio.get_running_loop()
         looked_at = loop.time()
@@ -175,20 +322,7 @@ class DataCluster:
             if due:
                 looked_at = loop.time()
             if wanted.epoch == self._creation().epoch:
-                self._channels.logs.pulled(frozenset(pulls), answer)
-
-    async def _feed(self, path: str, body: bytes) -> None:
-        url = f"{self._url}{path}"
-        answer = await request(
-            "POST",
-            url,
-            body=body,
-            token=self._token,
-            seconds=ANSWER_SECONDS,
-            ssl=self._tls,
-        )
-        if answer.status >= 400:
-            raise RefusedError(answer.status, answer.body.decode(errors="replace"), url)
+                self._channels.logs.take_results(frozenset(pulls), answer)
 
     async def _ask(self, path: str, content: object, kind: type[T]) -> T:
         return await ask(

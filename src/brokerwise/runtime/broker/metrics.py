@@ -1,9 +1,11 @@
-"""Counters and gauges in the text format that Prometheus reads (version 0.0.4)."""
+"""What Prometheus reads: the text format (version 0.0.4), and a broker's metrics."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+from brokerwise.runtime.broker.loads import TopicLoads
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -11,7 +13,11 @@ _METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL_NAME = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _IN_HELP = str.maketrans({"\\": r"\\", "\n": r"\n"})
 _IN_LABEL = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
-
+_COLUMNS = {
+    "received": "messages taken in",
+    "delivered": "messages handed to sessions",
+    "sessions": "sessions that have it",
+}
 
 Values = (
     Mapping[tuple[str, ...], float]
@@ -96,3 +102,58 @@ def _number(value: float) -> str:
         return str(int(value))  # bool is int
     text = repr(float(value))
     return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
+
+
+def metrics_text(
+    loads: TopicLoads, now: float, sessions: int, refused: int, links: dict[str, int]
+) -> str:
+    """The metrics of a broker."""
+    by_topic = loads.by_topic(now)
+    received, delivered = loads.totals()
+    metrics = [
+        gauge("brokerwise_sessions", "connections that have logged in", sessions),
+        counter(
+            "brokerwise_connections_refused_total",
+            "connections for which there was no room",
+            refused,
+        ),
+        counter("brokerwise_received_total", _COLUMNS["received"], received),
+        counter("brokerwise_delivered_total", _COLUMNS["delivered"], delivered),
+        gauge(
+            "brokerwise_load_per_second",
+            "messages received and delivered a second, a moving average",
+            loads.load_per_second(now),
+        ),
+        Metric(
+            "brokerwise_forwarded_total",
+            Kind.COUNTER,
+            "messages passed on to another broker",
+            ("peer",),
+            {(name,): count for name, count in links.items()},
+        ),
+    ]
+    for column, text in _COLUMNS.items():
+        kind = Kind.GAUGE if column == "sessions" else Kind.COUNTER
+        suffix = "" if column == "sessions" else "_total"
+        values = {(name,): getattr(found, column) for name, found in by_topic.items()}
+        name = f"brokerwise_topic_{column}{suffix}"
+        metrics.append(Metric(name, kind, f"{text}, by topic", ("topic",), values))
+    seconds = {
+        (name, quantile): milliseconds / 1000
+        for name, found in by_topic.items()
+        for quantile, milliseconds in (
+            ("0.5", found.p50_ms),
+            ("0.9", found.p90_ms),
+            ("0.99", found.p99_ms),
+        )
+    }
+    metrics.append(
+        Metric(
+            "brokerwise_topic_latency_seconds",
+            Kind.GAUGE,
+            "from arrival until handed to all sessions",
+            ("topic", "quantile"),
+            seconds,
+        )
+    )
+    return exposition(metrics)

@@ -1,6 +1,11 @@
-"""The other brokers: one connection to each that messages are passed on to."""
+"""The other brokers: one connection to each that messages are passed on to.
+
+A connection that is lost is noticed in `_note_closed`, and opened again by the next
+message.
+"""
 
 import asyncio
+import logging
 import ssl
 from collections import deque
 from collections.abc import Iterable
@@ -16,13 +21,16 @@ from brokerwise.runtime.protocol.limits import PRESSED_SECONDS
 QUEUED_BYTES = 64 << 20  # that wait for a broker that cannot be reached, or is slow
 MUCH_QUEUED_BYTES = 4 << 20  # from which publishers are held back
 
+log = logging.getLogger(__name__)
+
 
 class Peer:
     """A line to another broker. Messages go out in order, or wait for the line; if too
     many wait, the oldest are dropped. So are the newest, if the other end does not
     read what is under way. Both are counted."""
 
-    def __init__(self, login: Login, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, name: str, login: Login, tls: ssl.SSLContext | None) -> None:
+        self.name = name
         self.url = ""
         self.dropped = 0
         self._login, self._token = encode(login), login.token
@@ -31,7 +39,8 @@ class Peer:
         self._ended = asyncio.Event()
         self._queue: deque[bytes] = deque()
         self._queued = 0
-        self._pressed_at: float | None = None
+        self._congested_at: float | None = None
+        self._is_dropping = False  # since it was last connected, and that was logged
         self._dialling: asyncio.Task[None] | None = None
 
     def move_to(self, url: str) -> None:
@@ -48,23 +57,23 @@ class Peer:
             if self._line.buffered() + len(text) <= QUEUED_BYTES:
                 self._line.send(text)
             else:
-                self.dropped += 1
+                self._drop("it does not read")
             return
         self._queue.append(text)
         self._queued += len(text)
         while self._queued > QUEUED_BYTES:
             self._queued -= len(self._queue.popleft())
-            self.dropped += 1
+            self._drop("it cannot be reached")
         self._dial()
 
-    def is_pressed(self, now: float) -> bool:
-        """Whether much is under way to a broker that has not been slow for long."""
+    def is_congested(self, now: float) -> bool:
+        """True if much is under way to a broker that has not been slow for long."""
         if self._line is None or self._line.buffered() <= MUCH_QUEUED_BYTES:
-            self._pressed_at = None
+            self._congested_at = None
             return False
-        if self._pressed_at is None:
-            self._pressed_at = now
-        return now - self._pressed_at < PRESSED_SECONDS
+        if self._congested_at is None:
+            self._congested_at = now
+        return now - self._congested_at < PRESSED_SECONDS
 
     async def close(self) -> None:
         """Hang up once everything sent has been read by the other end."""
@@ -75,12 +84,21 @@ class Peer:
             self._line.close()
             await self._ended.wait()
 
+    def _drop(self, why: str) -> None:
+        self.dropped += 1
+        if not self._is_dropping:
+            self._is_dropping = True
+            log.warning(
+                "messages to broker %r are dropped: %s, and %d bytes wait",
+                *(self.name, why, QUEUED_BYTES),
+            )
+
     def _dial(self) -> None:
         if self.url and (self._dialling is None or self._dialling.done()):
             self._dialling = asyncio.get_running_loop().create_task(self._connect())
 
     async def _connect(self) -> None:
-        backoff = Backoff()
+        backoff, logged = Backoff(), False
         while self._queue:
             url = self.url
             ended = asyncio.Event()
@@ -88,18 +106,28 @@ class Peer:
                 line = await connect(
                     f"{url}/session",
                     on_text=_ignore,
-                    on_closed=partial(_note, ended),
+                    on_closed=partial(self._note_closed, ended),
                     ssl=self._tls,
                     token=self._token,
                 )
-            except BrokerwiseError:
+            except BrokerwiseError as problem:
+                if not logged:
+                    logged = True
+                    log.warning("broker %r: %s", self.name, problem.message)
                 await asyncio.sleep(backoff.pause())
                 continue
+            log.info("connected to broker %r at %s", self.name, url)
+            self._is_dropping = False
             line.send(self._login)
             while self._queue:
                 line.send(self._queue.popleft())
             self._queued = 0
             self._line, self._ended = line, ended
+
+    def _note_closed(self, ended: asyncio.Event, code: int, reason: str) -> None:
+        """The next message finds the line closed, and opens another."""
+        ended.set()
+        log.info("connection to broker %r closed: %r (%d)", self.name, reason, code)
 
 
 class Peers:
@@ -119,9 +147,9 @@ class Peers:
     def forward(self, broker: str, frame: Forward) -> None:
         self._peer(broker).send(encode(frame))
 
-    def is_pressed(self) -> bool:
+    def is_congested(self) -> bool:
         now = asyncio.get_running_loop().time()
-        return any([peer.is_pressed(now) for peer in self._peers.values()])
+        return any([peer.is_congested(now) for peer in self._peers.values()])
 
     def addresses(self) -> dict[str, str]:
         return {name: peer.url for name, peer in self._peers.items() if peer.url}
@@ -135,14 +163,9 @@ class Peers:
     def _peer(self, name: str) -> Peer:
         found = self._peers.get(name)
         if found is None:
-            found = self._peers[name] = Peer(self._login, self._tls)
+            found = self._peers[name] = Peer(name, self._login, self._tls)
         return found
 
 
 def _ignore(text: bytes) -> None:
     """What a peer tells us: its welcome, and that it has taken messages in."""
-
-
-def _note(ended: asyncio.Event, code: int, reason: str) -> None:
-    """The next message finds the line closed, and opens another."""
-    ended.set()

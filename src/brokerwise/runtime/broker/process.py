@@ -1,26 +1,47 @@
-"""A broker: one process, one event loop."""
+"""A broker: one process, one event loop.
+
+`Broker` puts the parts together, carries out what the cores command, and answers HTTP.
+Its lease is kept in `_keep_lease` (see `coordination`); a broker that lost it, or that
+was frozen for longer than a lease lasts (`_tick`, `received`), is fenced in `_fence`.
+"""
 
 import asyncio
+import logging
 import os
 import time
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 
-from brokerwise.runtime.broker.admission import Door
-from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
-from brokerwise.runtime.broker.connections import Connections
-from brokerwise.runtime.broker.coordination import Coordination, Lease
-from brokerwise.runtime.broker.data_cluster import DataCluster
-from brokerwise.runtime.broker.hub import Hub
-from brokerwise.runtime.broker.into import Into
-from brokerwise.runtime.broker.measures import Measures, metrics_text
-from brokerwise.runtime.broker.overlay import Overlay
-from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
-from brokerwise.runtime.broker.passage import Passage
+from brokerwise.runtime.broker.connections import ConnectionLimit, Connections
+from brokerwise.runtime.broker.coordination import (
+    CoordinatorClient,
+    Health,
+    LeaseState,
+)
+from brokerwise.runtime.broker.data_cluster import (
+    DataClusterClient,
+    DatasetFeeder,
+    record_sender,
+)
+from brokerwise.runtime.broker.http import (
+    HttpApi,
+    LoadPage,
+    PostedMessage,
+    SessionState,
+    StopOrder,
+)
+from brokerwise.runtime.broker.loads import ByteRates, TopicLoads, balance_page
+from brokerwise.runtime.broker.metrics import metrics_text
 from brokerwise.runtime.broker.peers import Peers
-from brokerwise.runtime.broker.steps import Steps
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.processing import TopicSteps
+from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.subscriptions import (
+    AskDataCluster,
+    Commands,
+    SessionHandler,
+)
+from brokerwise.runtime.broker.topics import Overlay
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.server import Connection, Server, frame_text, serve
 from brokerwise.runtime.net.tls import client_tls, server_tls
@@ -37,7 +58,7 @@ from brokerwise.runtime.protocol.control import (
     RouteChangeAnswer,
 )
 from brokerwise.runtime.protocol.data import BrokerCreation, Notification
-from brokerwise.runtime.protocol.frames import CloseCode, Forward, Welcome
+from brokerwise.runtime.protocol.frames import CloseCode, Welcome
 from brokerwise.runtime.protocol.limits import (
     ACK_EVERY,
     ACK_SECONDS,
@@ -57,9 +78,11 @@ TICK_SECONDS = 0.25
 _NO_DATA_CLUSTER = "this fleet has no data cluster"
 FAREWELL_SECONDS = 2.0  # for clients to hear that we leave
 
+log = logging.getLogger(__name__)
+
 
 class Broker:
-    """Puts the parts together, and does for the core what it asks of the outside."""
+    """All parts of a broker, and the process's start, chores and end."""
 
     def __init__(self, launch: Launch, files: OpenFiles) -> None:
         self._launch = launch
@@ -67,30 +90,51 @@ class Broker:
         keys = launch.signing()
         token = keys.token(Role.BROKER, launch.name)
         tls = client_tls(launch.coordinator, launch.authority)
-        self._passage = Passage(launch.name, self, frame_text, time.perf_counter)
-        self._hub = Hub(self._passage, self)
-        self._measures = Measures(self._passage)
-        self._byte_rates = ByteRates(self._passage)
         self._peers = Peers(launch.name, token, tls)
-        self._into = Into(self._passage, self.feed)
-        self._steps = Steps(self._passage, self._into, limited=launch.step_limit)
-        self._connections = Connections(
-            self._hub, self._passage, keys, self._welcome, self._loop
+        self._steps = TopicSteps(limited=launch.step_limit)
+        self._feeder = DatasetFeeder(
+            record_sender(launch.data_cluster, token, tls), launch.name
         )
-        self._coordination = Coordination(
+        self._feed = self._feeder.add if launch.data_cluster else _refuse_record
+        self._router = MessageRouter(
+            launch.name,
+            peers=self._peers,
+            steps=self._steps,
+            feed=self._feed,
+            frame_text=frame_text,
+            clock=time.perf_counter,
+            call_soon=self._loop.call_soon,
+        )
+        self._handler = SessionHandler(self._router, self._feed)
+        self._loads = TopicLoads(self._router)
+        self._byte_rates = ByteRates(self._router)
+        self._connections = Connections(
+            self._handler,
+            self._router,
+            keys,
+            welcome=self._welcome,
+            carry_out=self._carry_out,
+            loop=self._loop,
+        )
+        self._coordination = CoordinatorClient(
             launch.coordinator,
             token,
-            self._registration,
-            self._hub,
-            self._passage,
-            self._peers,
             tls,
+            registration=self._registration,
+            handler=self._handler,
+            router=self._router,
+            peers=self._peers,
         )
-        self._data_cluster = DataCluster(
-            launch.data_cluster, self._creation, token, self._hub.channels, tls
+        self._data_cluster = DataClusterClient(
+            launch.data_cluster,
+            token,
+            tls,
+            creation=self._creation,
+            channels=self._handler.channels,
+            feeder=self._feeder,
         )
-        self._pages = Pages(keys, self)
-        self._door = Door(keys, files)
+        self._http = HttpApi(keys, self)
+        self._limit = ConnectionLimit(keys, files)
         self._server: Server | None = None
         self._scheme = "ws"
         self._ticked_at = self._loop.time()
@@ -104,7 +148,7 @@ class Broker:
         tls = server_tls(launch.certificate, launch.private_key)
         self._scheme = "wss" if tls else "ws"
         self._server = await serve(
-            self, host=launch.host, port=launch.port, ssl=tls, door=self._door
+            self, host=launch.host, port=launch.port, ssl=tls, door=self._limit
         )
         await self._register()
         if launch.data_cluster:
@@ -117,7 +161,7 @@ class Broker:
         self._ticked_at = self._loop.time()
         chores = [
             asyncio.create_task(self._every(TICK_SECONDS, self._tick)),
-            asyncio.create_task(self._every(BEAT_SECONDS, self._beat)),
+            asyncio.create_task(self._every(BEAT_SECONDS, self._keep_alive)),
             asyncio.create_task(self._keep_lease()),
         ]
         waits = [
@@ -141,7 +185,7 @@ class Broker:
 
     def received(self, connection: Connection, text: bytes) -> None:
         if self._loop.time() - self._ticked_at > LEASE_SECONDS:
-            self._fence()  # we were frozen: what comes now is for another broker
+            self._fence_frozen()  # what comes now is for another broker
         self._connections.received(connection, text)
 
     def closed(self, connection: Connection) -> None:
@@ -151,111 +195,85 @@ class Broker:
         self._connections.overflowed(connection)
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
-        return await self._pages.answer(request)
+        return await self._http.answer(request)
 
-    # What the core asks for (broker.outside.Outside)
+    # What the cores command
 
-    def forward(self, broker: str, frame: Forward) -> None:
-        self._peers.forward(broker, frame)
+    def _carry_out(self, commands: Commands) -> None:
+        for command in commands:
+            if not isinstance(command, AskDataCluster):
+                self._coordination.carry_out(command)
+            elif self._launch.data_cluster:
+                self._data_cluster.send_news()
+            else:
+                self._handler.channels.refuse_all(_NO_DATA_CLUSTER)
 
-    def is_pressed(self) -> bool:
-        return self._peers.is_pressed()
+    # What HTTP requests do (broker.http.BrokerActions)
 
-    def join(self) -> None:
-        self._coordination.join()
+    def health(self) -> Health:
+        return Health(
+            status="leaving" if self._stopping.is_set() else "up",
+            broker=self._launch.name,
+            epoch=self._coordination.epoch,
+            renewed=self._loop.time() - self._coordination.renewed_at,
+        )
 
-    def look_up(self, topic: str) -> None:
-        self._coordination.look_up(topic)
+    def load(self) -> LoadPage:
+        received, delivered = self._loads.totals()
+        now, has_overlay = self._loop.time(), self._router.overlay is not None
+        return LoadPage(
+            broker=self._launch.name,
+            epoch=self._coordination.epoch,
+            sessions=len(self._connections.sessions),
+            received=received,
+            delivered=delivered,
+            load_per_second=self._loads.load_per_second(now),
+            topics=self._loads.by_topic(now),
+            links={n: {"forwarded": c} for n, c in self._router.links.items()},
+            dropped=self._peers.dropped(),
+            steps=self._steps.counts(),
+            fed=self._feeder.sent,
+            fed_dropped=self._feeder.dropped,
+            users=self._connections.users() if has_overlay else msgspec.UNSET,
+        )
 
-    def leave(self, topic: str) -> None:
-        if not self._into.dataset(topic):
-            self._coordination.leave(topic)
-
-    def attach(self) -> None:
-        if self._launch.data_cluster:
-            self._data_cluster.attach()
-        else:
-            self._hub.channels.refuse_all(_NO_DATA_CLUSTER)
-
-    def feed(self, topic: str, data: msgspec.Raw) -> str:
-        if not self._launch.data_cluster:
-            return _NO_DATA_CLUSTER
-        return self._data_cluster.feeds.add(topic, data)
-
-    def flush(self) -> None:
-        self._loop.call_soon(self._passage.delivery.flush)
-
-    def process(self, topic: str, item: Item) -> bool:
-        return self._steps.process(topic, item)
-
-    # What pages do (broker.pages.Actions)
-
-    def health(self) -> dict[str, Any]:
+    def sessions(self) -> dict[str, SessionState]:
         return {
-            "status": "leaving" if self._stopping.is_set() else "up",
-            "broker": self._launch.name,
-            "epoch": self._coordination.epoch,
-            "renewed": self._loop.time() - self._coordination.renewed_at,
-        }
-
-    def load(self) -> dict[str, Any]:
-        received, delivered = self._measures.totals()
-        now = self._loop.time()
-        found: dict[str, Any] = {
-            "broker": self._launch.name,
-            "epoch": self._coordination.epoch,
-            "sessions": len(self._connections.sessions),
-            "received": received,
-            "delivered": delivered,
-            "load_per_second": self._measures.load_per_second(now),
-            "topics": self._measures.by_topic(now),
-            "links": {n: {"forwarded": c} for n, c in self._passage.links.items()},
-            "dropped": self._peers.dropped(),
-            "steps": self._steps.counts(),
-            "fed": self._data_cluster.feeds.sent,
-            "fed_dropped": self._data_cluster.feeds.dropped,
-        }
-        if self._passage.overlay is not None:
-            found["users"] = self._connections.users()
-        return found
-
-    def sessions(self) -> dict[str, Any]:
-        return {
-            user: {
-                "topics": sorted(session.topics),
-                "sent": session.sent,
-                "acknowledged": session.acknowledged,
-                "cursors": [[*key, *at] for key, at in session.cursors.items()],
-            }
-            for user, session in self._hub.users.items()
+            user: SessionState(
+                topics=sorted(session.topics),
+                sent=session.sent,
+                acknowledged=session.acknowledged,
+                cursors=[(*key, *at) for key, at in session.cursors.items()],
+            )
+            for user, session in self._handler.users.items()
         }
 
     def balance(self) -> BalancePage:
         self._byte_rates.look(self._loop.time())
         name, epoch = self._launch.name, self._coordination.epoch
-        return balance_page(name, epoch, self._byte_rates, self._hub.users)
+        return balance_page(name, epoch, self._byte_rates, self._handler.users)
 
     def metrics(self) -> str:
         now, sessions = self._loop.time(), len(self._connections.sessions)
-        refused, links = self._door.refused, self._passage.links
-        text = metrics_text(self._measures, now, sessions, refused, links)
+        refused, links = self._limit.refused, self._router.links
+        text = metrics_text(self._loads, now, sessions, refused, links)
         return text + open_files.metrics_text()
 
-    async def publish(self, posted: Posted) -> bool:
+    async def publish(self, posted: PostedMessage) -> bool:
         """False if there is no such topic."""
         if is_dataset(posted.topic):
-            return not self.feed(posted.topic, posted.data)
+            return not self._feed(posted.topic, posted.data)
         if is_channel(posted.topic):
             return False
         if not await self._coordination.knows(posted.topic):
             return False
-        self._passage.publish(None, posted, posted.source)
+        self._carry_out(self._router.publish(None, posted, posted.source))
         return True
 
     def change_routes(self, change: RouteChange) -> RouteChangeAnswer:
         for route in change.routes:
             self._peers.learn(route.brokers)
-        return RouteChangeAnswer(self._passage.routes_changed(change.routes))
+        return RouteChangeAnswer(self._router.change_routes(change.routes))
 
     async def move(self, order: MoveOrder) -> MoveAnswer:
         answer: asyncio.Future[MoveAnswer] = self._loop.create_future()
@@ -264,21 +282,22 @@ class Broker:
             if not answer.done():
                 answer.set_result(found)
 
-        self._hub.moves.order(order, self._hub.users.get(order.user), answered)
+        self._handler.moves.order(order, self._handler.users.get(order.user), answered)
         await asyncio.wait([answer], timeout=MOVE_SECONDS)
-        self._hub.moves.give_up(order, f"no answer in {MOVE_SECONDS:g} s")
+        self._handler.moves.give_up(order, f"no answer in {MOVE_SECONDS:g} s")
         return await answer
 
     def notify(self, notification: Notification) -> None:
-        self._data_cluster.notified(notification)
+        self._data_cluster.take_notification(notification)
 
     def stop(self, order: StopOrder) -> None:
+        log.info("told to %s", "start again" if order.restart else "stop")
         self._exit_code = EXIT_RESTART if order.restart else 0
         self._stopping.set()
 
     # Chores
 
-    async def _every(self, seconds: float, chore: Any) -> None:
+    async def _every(self, seconds: float, chore: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(seconds)
             chore()
@@ -286,40 +305,46 @@ class Broker:
     def _tick(self) -> None:
         now = self._loop.time()
         if now - self._ticked_at > LEASE_SECONDS:
-            self._fence()
+            self._fence_frozen()
         self._connections.tick(now - self._ticked_at)
         self._ticked_at = now
-        self._passage.settle_late()
-        self._door.report()
+        self._router.settle_late()
+        self._limit.report()
 
-    def _beat(self) -> None:
-        self._connections.beat()
-        self._measures.look(self._loop.time())
+    def _keep_alive(self) -> None:
+        self._connections.keep_alive()
+        self._loads.look(self._loop.time())
         self._byte_rates.look(self._loop.time())
 
     async def _keep_lease(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            if await self._coordination.renew(self._heartbeat()) is Lease.LOST:
+            if await self._coordination.renew(self._heartbeat()) is LeaseState.LOST:
                 self._fence()
             if self._fencing is not None:
                 await self._fencing
+
+    def _fence_frozen(self) -> None:
+        seconds = self._loop.time() - self._ticked_at
+        log.warning("was frozen for %.1f s: the lease is taken as lost", seconds)
+        self._fence()
 
     def _fence(self) -> None:
         """Our lease is another's by now: hang up on everyone, and begin again."""
         self._ticked_at = self._loop.time()
         if self._fencing is None or self._fencing.done():
             text = "the broker was cut off"
+            log.warning("fenced: ends all sessions and registers again")
             self._connections.hang_up_on_all(CloseCode.LEASE_LOST, text)
-            self._hub.channels.reset()
-            self._passage.reset()
+            self._handler.channels.reset()
+            self._router.reset()
             self._fencing = self._loop.create_task(self._register())
 
     async def _register(self) -> None:
         found = await self._coordination.register()
         if found.overlay is not None:
-            self._passage.overlay = Overlay(found.overlay)
-        self._into.tell(found.into)
+            self._router.overlay = Overlay(found.overlay)
+        self._router.datasets = dict(found.into)
         await self._steps.start(found.steps, found.later)
 
     async def _leave(self) -> None:
@@ -327,7 +352,7 @@ class Broker:
         if self._fencing is not None:
             self._fencing.cancel()
         await self._coordination.leave_fleet()
-        self._passage.settle_all()
+        self._router.settle_all()
         self._connections.hang_up_on_all(CloseCode.LEAVING, "the broker leaves")
         until = self._loop.time() + FAREWELL_SECONDS
         while self._connections.sessions and self._loop.time() < until:
@@ -366,14 +391,18 @@ class Broker:
         )
 
     def _heartbeat(self) -> Heartbeat:
-        received, delivered = self._measures.totals()
-        topics = sum(topic.carried for topic in self._passage.topics.values())
+        received, delivered = self._loads.totals()
+        topics = sum(topic.carried for topic in self._router.topics.values())
         return Heartbeat(
             broker=self._launch.name,
             epoch=self._coordination.epoch,
-            sessions=len(self._hub.users),
+            sessions=len(self._handler.users),
             topics=topics,
             received=received,
             delivered=delivered,
-            load_per_second=self._measures.load_per_second(self._loop.time()),
+            load_per_second=self._loads.load_per_second(self._loop.time()),
         )
+
+
+def _refuse_record(topic: str, data: msgspec.Raw) -> str:
+    return _NO_DATA_CLUSTER

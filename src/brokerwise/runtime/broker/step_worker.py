@@ -1,141 +1,158 @@
-"""A worker process as its broker sees it: messages in, replies out, in order."""
+"""The process that runs one topic's processing step.
 
-import asyncio
+    python -m brokerwise.runtime.broker.step_worker SPEC
+
+One line of JSON comes in for each message, one `Reply` goes out for each, in order;
+before that, one that says whether the step could be loaded. When the input ends, so
+does the process, whatever it is doing: its broker has gone, or wants nothing more.
+"""
+
+import importlib
+import math
 import os
 import signal
 import sys
+import threading
+import time
+import traceback
 from collections.abc import Callable
-from contextlib import suppress
-from typing import cast
+from queue import SimpleQueue
+from typing import BinaryIO, NoReturn
 
 import msgspec
 
-from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.processing_worker import Reply
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 
-START_SECONDS = 30.0  # a worker that is not ready by then is ended
-STOP_SECONDS = 2.0  # one that has been asked to end is killed after this long
-_MODULE = "brokerwise.runtime.broker.processing_worker"
-_decoder = msgspec.json.Decoder(Reply)
+SPIN = "spin"
+Work = Callable[[bytes], bytes | None]
 
 
-class StepStartError(BrokerwiseError):
-    """A worker process ended, or said nothing, before it was ready."""
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of a message: its new data, that it is `dropped`, or the `problem`
+    that the step had with it."""
 
-    def __init__(self, spec: str, reason: str) -> None:
-        self.spec, self.reason = spec, reason
-        super().__init__(f"step {spec!r} cannot be started: {reason}")
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    dropped: bool = False
+    problem: str = ""
 
 
-class StepWorker(asyncio.SubprocessProtocol):
-    """A running worker; `started_worker` makes one.
+def load_step(spec: str) -> Work:
+    """What a step does: `spin:MS` burns that many milliseconds of processor time and
+    leaves the message as it is; `module:function` calls a function of the operator's.
 
-    `ended` is done, with the exit code, once the process has ended and all that it
-    had answered has been handed on. A worker that answers what it was not asked, or
-    that closes its input, is killed.
+    Raises InputError for a text that is neither, and whatever the module raises.
     """
-
-    def __init__(self, on_reply: Callable[[Reply], None]) -> None:
-        loop = asyncio.get_running_loop()
-        self.loaded: asyncio.Future[Reply | None] = loop.create_future()
-        self.ended: asyncio.Future[int | None] = loop.create_future()
-        self.answers = 0
-        self._asked = 0
-        self._on_reply = on_reply
-        self._partial = bytearray()
-
-    async def stop(self) -> None:
-        """End it: terminate, wait, kill. Cancelled, it is killed at once."""
-        try:
-            self._signal(signal.SIGTERM)
-            async with asyncio.timeout(STOP_SECONDS):
-                await asyncio.shield(self.ended)
-        except TimeoutError:
-            self._signal(signal.SIGKILL)
-            await asyncio.shield(self.ended)
-        except asyncio.CancelledError:
-            self._signal(signal.SIGKILL)
-            raise
-
-    def send(self, data: bytes) -> None:
-        """A JSON value; line feeds between its parts mean nothing and become spaces."""
-        self._asked += 1
-        if not self._input.is_closing():
-            self._input.write(data.replace(b"\n", b" ") + b"\n")
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.SubprocessTransport, transport)
-        pipe = self._transport.get_pipe_transport(0)
-        self._input = cast(asyncio.WriteTransport, pipe)
-
-    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
-        assert isinstance(data, bytes)
-        *lines, rest = data.split(b"\n")
-        if lines:
-            lines[0] = bytes(self._partial) + lines[0]
-            self._partial.clear()
-        self._partial += rest
-        for line in lines:
-            self._answered(line)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """As a rule the process is about to end; if not, it is of no more use."""
-        loop = asyncio.get_running_loop()
-        loop.call_later(STOP_SECONDS, self._signal, signal.SIGKILL)
-
-    def process_exited(self) -> None:
-        """Something that it started may hold the pipes open: do not wait for that."""
-        asyncio.get_running_loop().call_later(STOP_SECONDS, self._transport.close)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.loaded.done():
-            self.loaded.set_result(None)
-        if not self.ended.done():
-            self.ended.set_result(self._transport.get_returncode())
-        self._transport.close()
-
-    def _answered(self, line: bytes) -> None:
-        try:
-            reply = _decoder.decode(line)
-        except msgspec.DecodeError:
-            self._signal(signal.SIGKILL)
-            return
-        if not self.loaded.done():
-            self.loaded.set_result(reply)
-        elif self.answers < self._asked:
-            self.answers += 1
-            self._on_reply(reply)
-        else:
-            self._signal(signal.SIGKILL)
-
-    def _signal(self, number: int) -> None:
-        # Not by the transport: that would collect the exit code of a process that
-        # has just ended, for which the event loop then waits in vain.
-        if self._transport.get_returncode() is None:
-            with suppress(ProcessLookupError):
-                os.kill(self._transport.get_pid(), number)
+    check_step(spec)
+    head, _, tail = spec.partition(":")
+    if head == SPIN:
+        return _spinning(_milliseconds(tail))
+    function = getattr(importlib.import_module(head), tail, None)
+    if not callable(function):
+        raise InputError(f"module {head} has no function {tail}")
+    return _calling(function)
 
 
-async def started_worker(spec: str, on_reply: Callable[[Reply], None]) -> StepWorker:
-    """A worker that is ready. Raises StepStartError; then, and when cancelled, none
-    is left running."""
-    loop = asyncio.get_running_loop()
-    _, worker = await loop.subprocess_exec(
-        lambda: StepWorker(on_reply),
-        *(sys.executable, "-m", _MODULE, spec),
-        stderr=None,  # as ours: what a step prints is in the broker's log
-    )
+def check_step(spec: str) -> None:
+    """Raises InputError for a text that no step is called. Whether a module has the
+    function shows when its broker starts."""
+    head, colon, tail = spec.partition(":")
+    if not (head and colon and tail):
+        raise InputError(f"a step is spin:MS or module:function, not {spec!r}")
+    if head == SPIN:
+        _milliseconds(tail)
+
+
+def _milliseconds(text: str) -> float:
     try:
-        async with asyncio.timeout(START_SECONDS):
-            reply = await asyncio.shield(worker.loaded)
-    except TimeoutError:
-        reason = f"it was not ready within {START_SECONDS:g} s"
-    except asyncio.CancelledError:
-        await worker.stop()
-        raise
-    else:
-        if reply is not None and not reply.problem:
-            return worker
-        reason = reply.problem if reply else "its process ended before it was ready"
-    await worker.stop()
-    raise StepStartError(spec, reason)
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise InputError(f"spin: takes milliseconds, 0 or more, not {text!r}")
+    return value
+
+
+def _spinning(milliseconds: float) -> Work:
+    def spin(data: bytes) -> bytes:
+        end = time.thread_time() + milliseconds / 1000
+        while time.thread_time() < end:
+            pass
+        return data
+
+    return spin
+
+
+def _calling(function: Callable[[object], object]) -> Work:
+    def call(data: bytes) -> bytes | None:
+        result = function(msgspec.json.decode(data))
+        return None if result is None else msgspec.json.encode(result)
+
+    return call
+
+
+def apply_step(work: Work, data: bytes) -> Reply:
+    """What the step makes of a message; nothing that it raises gets out."""
+    try:
+        result = work(data)
+    except Exception as problem:
+        return Reply(problem=f"{type(problem).__name__}: {problem}")
+    if result is None:
+        return Reply(dropped=True)
+    if len(result) > MAX_FRAME_BYTES:
+        return Reply(problem=f"a result of {len(result)} bytes is too large")
+    return Reply(msgspec.Raw(result))
+
+
+def main() -> NoReturn:
+    try:
+        _serve(sys.argv[1])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)  # without waiting for the thread that reads
+
+
+def _serve(spec: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the broker to handle
+    lines, answers = _own_pipes()
+    messages: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_read, args=(lines, messages), daemon=True).start()
+    try:
+        work = load_step(spec)
+    except Exception as problem:  # the step's own module may raise anything
+        _write(answers, Reply(problem=f"{type(problem).__name__}: {problem}"))
+        return
+    _write(answers, Reply())
+    while True:
+        _write(answers, apply_step(work, messages.get()))
+
+
+def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Input and output for us alone: what a step prints goes where errors go."""
+    lines, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", 0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return lines, answers
+
+
+def _read(lines: BinaryIO, messages: "SimpleQueue[bytes]") -> None:
+    for line in lines:
+        messages.put(line.rstrip(b"\n"))
+    os._exit(0)  # even from within an endless step
+
+
+def _write(answers: BinaryIO, reply: Reply) -> None:
+    line = memoryview(msgspec.json.encode(reply) + b"\n")
+    try:
+        while line:
+            line = line[answers.write(line) :]
+    except BrokenPipeError:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

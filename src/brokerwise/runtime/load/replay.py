@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.broker.latency import LatencyHistogram
+from brokerwise.runtime.broker.meters import LatencyHistogram
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import FleetStatus, Operator
 from brokerwise.runtime.load.arrivals import Findings

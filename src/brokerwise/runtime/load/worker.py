@@ -16,7 +16,7 @@ from time import time
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.latency import LatencyHistogram
+from brokerwise.runtime.broker.meters import LatencyHistogram
 from brokerwise.runtime.load.arrivals import Arrivals, Findings, Streams
 from brokerwise.runtime.load.crew import (
     Begin,

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
-from brokerwise.runtime.broker import feeding
-from brokerwise.runtime.broker.feeding import Feeds
+from brokerwise.runtime.broker import data_cluster
+from brokerwise.runtime.broker.data_cluster import DatasetFeeder
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 
 
@@ -28,9 +28,9 @@ class Cluster:
         self.taken[batch] = (parts.path, body.splitlines())
 
 
-def fed(cluster: Cluster, records: list[tuple[str, bytes]]) -> Feeds:
-    async def run() -> Feeds:
-        feeds = Feeds(cluster.send, lambda: "b 0")
+def fed(cluster: Cluster, records: list[tuple[str, bytes]]) -> DatasetFeeder:
+    async def run() -> DatasetFeeder:
+        feeds = DatasetFeeder(cluster.send, "b 0")
         for topic, data in records:
             assert feeds.add(topic, msgspec.Raw(data)) == ""
         running = asyncio.create_task(feeds.run())
@@ -46,7 +46,7 @@ def fed(cluster: Cluster, records: list[tuple[str, bytes]]) -> Feeds:
 
 def test_what_waits_is_sent_before_the_end_but_not_for_ever() -> None:
     async def run(cluster: Cluster, most: float) -> tuple[int, float]:
-        feeds = Feeds(cluster.send, lambda: "b0")
+        feeds = DatasetFeeder(cluster.send, "b0")
         running = asyncio.create_task(feeds.run())
         feeds.add("dataset/a", msgspec.Raw(b"{}"))
         began = asyncio.get_running_loop().time()
@@ -92,8 +92,8 @@ def test_what_is_refused_for_good_is_dropped_and_counted() -> None:
 
 
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeding, "QUEUED_BYTES", 10)
-    feeds = Feeds(Cluster().send, lambda: "b0")
+    monkeypatch.setattr(data_cluster, "QUEUED_BYTES", 10)
+    feeds = DatasetFeeder(Cluster().send, "b0")
     record = msgspec.Raw(b"[1,2,3]")
     assert feeds.add("dataset/a", record) == ""
     assert "too much waits" in feeds.add("dataset/a", record)

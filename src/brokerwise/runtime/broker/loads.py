@@ -1,4 +1,8 @@
-"""What a broker carries, for those who balance the fleet."""
+"""The load of a broker: counts, rates and latencies by topic, and its balance page.
+
+`TopicLoads` is what operators see (`/load`, `/metrics`), `ByteRates` and `balance_page`
+what the coordinator balances by (`/balance`). Both read the counters of `topics`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,13 +10,74 @@ from math import exp
 
 import msgspec
 
-from brokerwise.runtime.broker.averages import MovingRate
-from brokerwise.runtime.broker.passage import Passage
-from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.meters import MovingRate
+from brokerwise.runtime.broker.router import MessageRouter
+from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.topics import Topic
 from brokerwise.runtime.protocol.control import BalancePage, RateRow, SessionRow
 
 AVERAGE_SECONDS = 60.0  # channels run every few seconds: their bursts even out
 _FORGOTTEN = 0.001  # weight of what is as good as unknown
+
+
+@dataclass(frozen=True)
+class TopicLoad:
+    """Counts since the broker started, moving averages, and latencies from arrival
+    until a message is handed to all sessions."""
+
+    received: int
+    delivered: int
+    sessions: int
+    received_per_second: float
+    delivered_per_second: float
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
+
+
+class TopicLoads:
+    """Looks at the counters of the topics. A topic's load is what it received and
+    what it delivered: the load law, as it happens."""
+
+    def __init__(self, router: MessageRouter) -> None:
+        self._router = router
+        self._rates: dict[str, tuple[MovingRate, MovingRate]] = {}
+
+    def look(self, now: float) -> None:
+        """Bring the averages up to date; once a second is often enough."""
+        for topic in self._router.topics.values():
+            self._rates_of(topic, now)
+
+    def totals(self) -> tuple[int, int]:
+        """All messages received, and all deliveries."""
+        topics = self._router.topics.values()
+        return sum(t.received for t in topics), sum(t.delivered for t in topics)
+
+    def load_per_second(self, now: float) -> float:
+        return sum(sum(self._rates_of(t, now)) for t in self._router.topics.values())
+
+    def by_topic(self, now: float) -> dict[str, TopicLoad]:
+        return {
+            topic.name: self._load_of(topic, now)
+            for topic in self._router.topics.values()
+            if topic.received or topic.sessions
+        }
+
+    def _load_of(self, topic: Topic, now: float) -> TopicLoad:
+        latencies = topic.latency.percentiles(50, 90, 99)
+        return TopicLoad(
+            *(topic.received, topic.delivered, len(topic.sessions)),
+            *self._rates_of(topic, now),
+            *(microseconds / 1000 for microseconds in latencies),
+        )
+
+    def _rates_of(self, topic: Topic, now: float) -> tuple[float, float]:
+        rates = self._rates.get(topic.name)
+        if rates is None:
+            rates = MovingRate(now, topic.received), MovingRate(now, topic.delivered)
+            self._rates[topic.name] = rates
+        received, delivered = rates
+        return received.look(topic.received, now), delivered.look(topic.delivered, now)
 
 
 @dataclass(frozen=True)
@@ -30,13 +95,13 @@ class _Left:
 class ByteRates:
     """Bytes a second of each topic, over the time that it has had sessions here.
 
-    A topic that nobody has is not followed: when somebody comes back to it, the time
+    A topic that nobody has is not followed: when a session comes back to it, the time
     in between says nothing about what it brings. What was known of it is kept for a
-    while, and counts less the older it is: whoever has it now has only just begun.
+    while, and counts less the older it is: those who have it now have only just begun.
     """
 
-    def __init__(self, passage: Passage) -> None:
-        self._passage = passage
+    def __init__(self, router: MessageRouter) -> None:
+        self._router = router
         self._rates: dict[str, MovingRate] = {}
         self._left: dict[str, _Left] = {}
         self._now = 0.0
@@ -44,7 +109,7 @@ class ByteRates:
     def look(self, now: float) -> None:
         """Bring the averages up to date; once a second is often enough."""
         rates: dict[str, MovingRate] = {}
-        for name, topic in self._passage.topics.items():
+        for name, topic in self._router.topics.items():
             if topic.sessions:
                 rate = self._rates.get(name)
                 if rate is None:
@@ -84,8 +149,8 @@ class ByteRates:
 def balance_page(
     broker: str, epoch: int, rates: ByteRates, users: Mapping[str, Session]
 ) -> BalancePage:
-    """Users and topics by name, so that the same state gives the same page. Who has no
-    topic brings no load: it has only connected, or has just moved away.
+    """Users and topics by name, so that the same state gives the same page. A user
+    without topics brings no load: it has only connected, or has just moved away.
     """
     names = sorted({name for session in users.values() for name in session.topics})
     places = {name: place for place, name in enumerate(names)}

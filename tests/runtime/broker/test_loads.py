@@ -4,19 +4,19 @@ import math
 
 import msgspec
 import pytest
-from tests.runtime.broker.pretend import Pretended, framed
+from tests.runtime.broker.fakes import FakeBroker, framed
 
-from brokerwise.runtime.broker.balance_page import ByteRates, balance_page
+from brokerwise.runtime.broker.loads import ByteRates, balance_page
 from brokerwise.runtime.protocol.control import BalancePage
 from brokerwise.runtime.protocol.frames import Ack, Publish, Unsubscribe, encode
 
 
-class Watched(Pretended):
+class Watched(FakeBroker):
     """A broker whose page is asked for; `publish` sends one message of bob's."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.rates = ByteRates(self.passage)
+        self.rates = ByteRates(self.router)
         self.seq = 0
         self.bob, _ = self.session("bob")
 
@@ -27,7 +27,7 @@ class Watched(Pretended):
 
     def page(self) -> BalancePage:
         self.rates.look(self.clock())
-        return balance_page("b0", 7, self.rates, self.hub.users)
+        return balance_page("b0", 7, self.rates, self.handler.users)
 
     def rate(self, topic: str) -> tuple[float, float]:
         (found,) = [row for row in self.page().topics if row[0] == topic]
@@ -43,7 +43,7 @@ def test_a_message_counts_once_as_it_is_framed_however_many_get_it() -> None:
     size = len(framed(encode(line.messages()[0])))
     broker.clock.now += 4
     assert broker.rate("news")[0] == pytest.approx(size / 4)
-    assert broker.passage.topics["news"].framed_bytes == size
+    assert broker.router.topics["news"].framed_bytes == size
 
 
 def test_topics_and_users_are_named_in_order_and_topics_by_their_place() -> None:

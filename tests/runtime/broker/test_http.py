@@ -1,13 +1,19 @@
 """What a broker's pages answer to whom."""
 
 import asyncio
-from typing import Any
 
 import msgspec
 import pytest
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.pages import Pages, Posted, StopOrder
+from brokerwise.runtime.broker.coordination import Health
+from brokerwise.runtime.broker.http import (
+    HttpApi,
+    LoadPage,
+    PostedMessage,
+    SessionState,
+    StopOrder,
+)
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.protocol.control import (
     BalancePage,
@@ -24,16 +30,20 @@ GOOD = b'{"topic": "news", "epoch": 1, "seq": 1, "data": "hello"}'
 
 
 class Noted:
-    """Actions that note what was posted; topic `lost` nobody can say anything of."""
+    """Notes what was posted; nobody can say where topic `lost` is."""
 
     def __init__(self) -> None:
-        self.posted: list[Posted] = []
+        self.posted: list[PostedMessage] = []
         self.notifications: list[Notification] = []
 
-    def health(self) -> dict[str, Any]:
-        return {"status": "up"}
+    def health(self) -> Health:
+        return Health("up", "b0", 1, 0.5)
 
-    load = sessions = health
+    def load(self) -> LoadPage:
+        return LoadPage("b0", 1, 0, 0, 0, 0.0, {}, {}, 0, {}, 0, 0)
+
+    def sessions(self) -> dict[str, SessionState]:
+        return {}
 
     def balance(self) -> BalancePage:
         return BalancePage("b0", 1, (("news", 2.5, 0.5),), (("ann", (0,), 7),))
@@ -41,7 +51,7 @@ class Noted:
     def metrics(self) -> str:
         return "up 1\n"
 
-    async def publish(self, posted: Posted) -> bool:
+    async def publish(self, posted: PostedMessage) -> bool:
         if posted.topic == "lost":
             raise BrokerwiseError("cannot reach it")
         self.posted.append(posted)
@@ -65,7 +75,7 @@ def answer(
 ) -> HttpAnswer:
     headers = {"authorization": f"Bearer {KEYS.token(role, 'ann')}"}
     request = HttpRequest(method, path, {}, headers, body)
-    return asyncio.run(Pages(KEYS, actions).answer(request))
+    return asyncio.run(HttpApi(KEYS, actions).answer(request))
 
 
 def test_a_message_is_published_under_the_name_of_its_user() -> None:

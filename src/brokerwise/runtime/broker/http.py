@@ -1,4 +1,7 @@
-"""What a broker answers over plain HTTP, on the port of its sessions."""
+"""What a broker answers over plain HTTP, on the port of its sessions.
+
+`HttpApi` checks who may ask for what and reads bodies; the answers are `process`'s.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,10 +10,14 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.admission import may_publish_as
+from brokerwise.runtime.broker.coordination import Health
+from brokerwise.runtime.broker.loads import TopicLoad
+from brokerwise.runtime.broker.metrics import CONTENT_TYPE
+from brokerwise.runtime.broker.sessions import may_publish_as
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.protocol.control import (
     BalancePage,
+    CursorRow,
     MoveAnswer,
     MoveOrder,
     RouteChange,
@@ -28,7 +35,7 @@ class UnreadableBodyError(BrokerwiseError):
     """A body that is not what the page asks for."""
 
 
-class Posted(Publish, frozen=True, tag="publish"):
+class PostedMessage(Publish, frozen=True, tag="publish"):
     """A message published over HTTP: here it names its source itself."""
 
     source: str = ""
@@ -36,24 +43,56 @@ class Posted(Publish, frozen=True, tag="publish"):
 
 @dataclass(frozen=True)
 class StopOrder:
+    """Ends the broker; with `restart`, its parent process starts it again."""
+
     restart: bool = False
 
 
-class Actions(Protocol):
+@dataclass(frozen=True)
+class LoadPage:
+    """GET /load. `users` (messages sent and got by each) is there on an overlay only;
+    `dropped` counts messages for other brokers, `fed_dropped` records for datasets."""
+
+    broker: str
+    epoch: int
+    sessions: int
+    received: int
+    delivered: int
+    load_per_second: float
+    topics: Mapping[str, TopicLoad]
+    links: Mapping[str, Mapping[str, int]]
+    dropped: int
+    steps: Mapping[str, Mapping[str, Any]]
+    fed: int
+    fed_dropped: int
+    users: Mapping[str, Mapping[str, int]] | msgspec.UnsetType = msgspec.UNSET
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """GET /sessions: one session, by its user."""
+
+    topics: list[str]
+    sent: int
+    acknowledged: int
+    cursors: list[CursorRow]
+
+
+class BrokerActions(Protocol):
     """What the pages show and do. All but `publish` and `health` is for the
-    coordinator, for other brokers, and for whoever watches the fleet."""
+    coordinator, for other brokers, and for operators by way of the coordinator."""
 
-    def health(self) -> Mapping[str, Any]: ...
+    def health(self) -> Health: ...
 
-    def load(self) -> Mapping[str, Any]: ...
+    def load(self) -> LoadPage: ...
 
-    def sessions(self) -> Mapping[str, Any]: ...
+    def sessions(self) -> Mapping[str, SessionState]: ...
 
     def balance(self) -> BalancePage: ...
 
     def metrics(self) -> str: ...
 
-    async def publish(self, posted: Posted) -> bool: ...
+    async def publish(self, posted: PostedMessage) -> bool: ...
 
     def change_routes(self, change: RouteChange) -> RouteChangeAnswer: ...
 
@@ -64,10 +103,10 @@ class Actions(Protocol):
     def stop(self, order: StopOrder) -> None: ...
 
 
-class Pages:
-    """Routes a request to its action, for whoever may ask for it."""
+class HttpApi:
+    """Routes a request to its action, if its token allows it."""
 
-    def __init__(self, keys: Keys, actions: Actions) -> None:
+    def __init__(self, keys: Keys, actions: BrokerActions) -> None:
         self._keys = keys
         self._actions = actions
 
@@ -97,7 +136,7 @@ class Pages:
 
     async def _publish(self, user: str, body: bytes) -> HttpAnswer:
         try:
-            posted = _read(body, Posted)
+            posted = _read(body, PostedMessage)
         except UnreadableBodyError as error:
             return _error(422, error.message)
         source = posted.source or user
@@ -127,7 +166,7 @@ class Pages:
                 return _json(actions.balance())
             case "/metrics":
                 text = actions.metrics().encode()
-                return HttpAnswer(200, text, "text/plain; version=0.0.4; charset=utf-8")
+                return HttpAnswer(200, text, CONTENT_TYPE)
             case "/control/routes":
                 return _json(actions.change_routes(_read(body, RouteChange)))
             case "/control/move":

@@ -6,31 +6,26 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.runtime.broker.pretend import Pretended, message, route
+from tests.runtime.broker.fakes import FakeBroker, message, route
 
-from brokerwise.runtime.broker.into import Into
-from brokerwise.runtime.broker.steps import Steps
-from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.broker.processing import TopicSteps
+from brokerwise.runtime.broker.topics import RoutedMessage
 from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.order import Released
 
 
 class Fed:
     """A broker's core that puts what comes of topics into datasets."""
 
     def __init__(self, name: str, **datasets: str) -> None:
-        self.broker = Pretended(name)
-        self.records: list[tuple[str, bytes]] = []
-        self.into = Into(self.broker.passage, self._feed)
-        self.into.tell({topic.replace("_", "/"): d for topic, d in datasets.items()})
-        self.steps = Steps(self.broker.passage, self.into)
-        self.broker.outside.process = self.steps.process  # type: ignore
-
-    def _feed(self, topic: str, data: msgspec.Raw) -> str:
-        self.records.append((topic, bytes(data)))
-        return ""
+        self.steps = TopicSteps()
+        self.broker = FakeBroker(name, steps=self.steps)
+        self.router = self.broker.router
+        self.router.datasets = {t.replace("_", "/"): d for t, d in datasets.items()}
+        self.records = self.broker.fed
 
     def learn(self, *routes: Route) -> None:
-        self.broker.passage.routes_changed(routes)
+        self.router.change_routes(routes)
 
     def hear(self, *seqs: int, topic: str = "gps/1", generation: int = 1) -> None:
         session, _ = self.broker.session("cab")
@@ -58,7 +53,7 @@ def test_a_message_that_another_broker_passed_on_is_fed_like_others() -> None:
     b0 = Fed("b0", gps_1="positions")
     b0.learn(fed_by("b1", generation=2))
     b0.hear(1)  # by a route from before b1 carried the topic
-    ((target, frame),) = b0.broker.outside.forwards
+    ((target, frame),) = b0.broker.peers.forwards
     peer, _ = b1.broker.session("b0", is_peer=True)
     b1.broker.hear(peer, frame, frame)
     assert (target, b0.records) == ("b1", [])
@@ -76,12 +71,12 @@ def test_who_becomes_the_feeder_feeds_what_comes_from_then_on() -> None:
 
 def test_a_name_goes_before_a_pattern_and_a_long_pattern_before_a_short_one() -> None:
     b0 = Fed("b0")
-    b0.into.tell({"*": "all", "gps/*": "positions", "gps/1": "first"})
+    b0.router.datasets = {"*": "all", "gps/*": "positions", "gps/1": "first"}
     names = ["gps/1", "gps/12", "gps", "gps/", "channel/x"]
     b0.learn(*(replace(route(name, 1, "b0"), feeder="b0") for name in names))
-    found = [b0.into.dataset(name) for name in names]
+    found = [b0.router.dataset_of(name) for name in names]
     assert found == ["first", "positions", "all", "positions", ""]
-    assert b0.into.dataset("unheard") == ""
+    assert b0.router.dataset_of("unheard") == ""
 
 
 def test_what_a_step_makes_of_messages_is_fed_and_what_it_drops_is_not(
@@ -96,9 +91,9 @@ def test_what_a_step_makes_of_messages_is_fed_and_what_it_drops_is_not(
         await b0.steps.start({"gps/*": "step_functions:doubled"})
         for topic in ("gps/1", "gps/2"):
             b0.hear(1, 2, topic=topic)
-        last = Item("cab", 1, 1, msgspec.Raw(b"6"), 0.0, 0.0)
-        assert b0.steps.process("gps/2", last)
-        assert not b0.steps.process("art", last)
+        last = RoutedMessage("cab", 1, 1, msgspec.Raw(b"6"), 0.0, 0.0)
+        b0.router.hand_on(b0.router.topic("gps/2"), Released((last,)))
+        assert b0.steps.find("art") is None
         await b0.steps.close()
         return {topic: c["passed"] for topic, c in b0.steps.counts().items()}
 

@@ -1,16 +1,24 @@
-"""The moves of sessions away from this broker: what was asked, what was answered."""
+"""The moves of sessions away from this broker: what was asked, what was answered.
 
+The coordinator orders each step over HTTP (`http`, `process.move`); the client's word
+comes as a frame (`subscriptions`).
+"""
+
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 
-from brokerwise.runtime.broker.session import Session
+from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.protocol.control import MoveAnswer, MoveOrder
 from brokerwise.runtime.protocol.frames import Connect, RequestToMove
 
 REMEMBERED = 10_000
 ABSENT = MoveAnswer("absent")
+_GOOD = ("accepted", "moved")
 
 Answered = Callable[[MoveAnswer], None]
+
+log = logging.getLogger(__name__)
 
 
 class Moves:
@@ -43,7 +51,11 @@ class Moves:
             self._moving[order.move] = session
             kind = Connect if order.step == "connect" else RequestToMove
             topics = order.topics or ()
-            session.tell(kind(order.move, order.to.broker, order.to.url, topics))
+            log.info(
+                "move %d: asks %r for %s to broker %r",
+                *(order.move, session.user, order.step, order.to.broker),
+            )
+            session.send(kind(order.move, order.to.broker, order.to.url, topics))
 
     def answer(self, session: Session, move: int, answer: MoveAnswer) -> bool:
         """What a client says about a step; False if nobody has asked it."""
@@ -60,6 +72,7 @@ class Moves:
         """A client has gone in the middle of a move: it will ask where to go."""
         for move in [m for m, s in self._moving.items() if s is session]:
             del self._moving[move]
+            log.warning("move %d failed: %r has gone", move, session.user)
             for step in ("request_to_move", "connect"):
                 for answered in self._waiting.pop((move, step), ()):
                     answered(ABSENT)
@@ -72,6 +85,9 @@ class Moves:
             self._finish(key, MoveAnswer("timeout", reason))
 
     def _finish(self, key: tuple[int, str], answer: MoveAnswer) -> None:
+        level = logging.INFO if answer.answer in _GOOD else logging.WARNING
+        reason = f": {answer.reason!r}" if answer.reason else ""
+        log.log(level, "move %d, %s: %s%s", *key, answer.answer, reason)
         self._answers[key] = answer
         while len(self._answers) > REMEMBERED:
             self._answers.popitem(last=False)
