@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.broker.meters import (
+from brokerwise.runtime.process.meters import (
     RELATIVE_ERROR,
     LatencyHistogram,
     MovingRate,

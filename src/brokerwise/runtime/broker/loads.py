@@ -10,10 +10,10 @@ from math import exp
 
 import msgspec
 
-from brokerwise.runtime.broker.meters import MovingRate
 from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.topics import Topic
+from brokerwise.runtime.process.meters import MovingRate
 from brokerwise.runtime.protocol.control import BalancePage, RateRow, SessionRow
 
 AVERAGE_SECONDS = 60.0  # channels run every few seconds: their bursts even out

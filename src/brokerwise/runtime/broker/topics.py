@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from brokerwise.runtime.broker.meters import LatencyHistogram
 from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.process.meters import LatencyHistogram
 from brokerwise.runtime.protocol.control import Address, CursorRow, OverlayPart, Route
 from brokerwise.runtime.protocol.frames import Forward, Message
 from brokerwise.runtime.protocol.order import Position, Sequencer

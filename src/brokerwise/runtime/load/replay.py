@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.broker.meters import LatencyHistogram
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import FleetStatus, Operator
 from brokerwise.runtime.load.arrivals import Findings
@@ -27,6 +26,7 @@ from brokerwise.runtime.load.traffic import (
 )
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.process.meters import LatencyHistogram
 from brokerwise.runtime.protocol.control import Route
 from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role

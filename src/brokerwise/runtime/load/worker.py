@@ -16,7 +16,6 @@ from time import time
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.meters import LatencyHistogram
 from brokerwise.runtime.load.arrivals import Arrivals, Findings, Streams
 from brokerwise.runtime.load.crew import (
     Begin,
@@ -34,6 +33,7 @@ from brokerwise.runtime.load.crew import (
 from brokerwise.runtime.net.connecting import Dialled, connect
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.net.waiting import few_at_a_time
+from brokerwise.runtime.process.meters import LatencyHistogram
 from brokerwise.runtime.protocol.frames import (
     Ack,
     Frame,
