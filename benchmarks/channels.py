@@ -51,12 +51,15 @@ from pyspark.sql import SparkSession
 
 from brokerwise.pipeline.session import start_session
 from brokerwise.runtime.data_cluster.definitions import Channel
-from brokerwise.runtime.data_cluster.running import Runner
 from brokerwise.runtime.data_cluster.segments import new_file, write_files
-from brokerwise.runtime.data_cluster.service_session import service_settings
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery, check_query
+from brokerwise.runtime.data_cluster.spark import (
+    Runner,
+    Subscribed,
+    Work,
+    service_settings,
+)
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_cluster.views import Subscribed, Work
 
 Run = Callable[[], pa.Table]
 

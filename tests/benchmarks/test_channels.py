@@ -22,9 +22,9 @@ from benchmarks.channel_cases import (
 from pyspark.sql import SparkSession
 
 from benchmarks import channels
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery
+from brokerwise.runtime.data_cluster.spark import Work
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_cluster.views import Work
 
 TYPES, CELLS, SIZES = 2, 3, (2, 18)
 

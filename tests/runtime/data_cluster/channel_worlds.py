@@ -19,20 +19,19 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.keyed import KeyedState
-from brokerwise.runtime.data_cluster.result_files import write_results
-from brokerwise.runtime.data_cluster.results import Run, commit_run, pull
-from brokerwise.runtime.data_cluster.scheduler import Scheduler
+from brokerwise.runtime.data_cluster.records import arrow_schema
+from brokerwise.runtime.data_cluster.results import Run, commit_run, pull, write_results
+from brokerwise.runtime.data_cluster.schedule import Scheduler
 from brokerwise.runtime.data_cluster.segments import (
+    KeyedState,
     Segment,
     add_segment,
     new_file,
     write_files,
 )
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery
+from brokerwise.runtime.data_cluster.spark import Work
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_cluster.types import arrow_schema
-from brokerwise.runtime.data_cluster.views import Work
 from brokerwise.runtime.process.state_file import count_up
 from brokerwise.runtime.protocol.data import Pull
 

@@ -12,13 +12,12 @@ from pyspark.sql import SparkSession
 from tests.runtime.coordinator.fakes import BROKER, KEYS, OPERATOR, Caller
 
 from brokerwise.runtime.data_cluster.api import make_app
+from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.channels import create_channel, state_of
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.datasets import all_datasets
 from brokerwise.runtime.data_cluster.definitions import Channel, Column, ColumnType
-from brokerwise.runtime.data_cluster.notifying import Notifier
-from brokerwise.runtime.data_cluster.result_files import write_results
-from brokerwise.runtime.data_cluster.results import Run, commit_run
+from brokerwise.runtime.data_cluster.results import Run, commit_run, write_results
 from brokerwise.runtime.data_cluster.store import Store, counter
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.listening import listen, server, url_of

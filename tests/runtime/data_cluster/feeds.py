@@ -17,9 +17,11 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.feeding import Feeder
-from brokerwise.runtime.data_cluster.keyed import KeyedState
-from brokerwise.runtime.data_cluster.segments import remove_leftovers
+from brokerwise.runtime.data_cluster.feeds import Feeder
+from brokerwise.runtime.data_cluster.segments import (
+    KeyedState,
+    remove_leftover_segments,
+)
 from brokerwise.runtime.data_cluster.store import SEGMENTS, Store
 
 REPORTS = Dataset(
@@ -54,7 +56,7 @@ async def feeding(
     directory: Path, *, roll_seconds: float = 0.0, roll_bytes: int = 8 << 20
 ) -> AsyncIterator[Fixture]:
     with Store(directory) as store:
-        remove_leftovers(store)
+        remove_leftover_segments(store)
         make_datasets(store)
         keyed = KeyedState(store)
         told: list[int] = []

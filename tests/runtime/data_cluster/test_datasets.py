@@ -5,13 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from brokerwise.runtime.data_cluster.datasets import (
+    Fed,
     all_datasets,
+    answered_before,
     count_fed,
     create_dataset,
     describe,
     drop_dataset,
     find_dataset,
     is_current,
+    keep_aside,
+    note_answer,
     registered,
 )
 from brokerwise.runtime.data_cluster.definitions import (
@@ -20,16 +24,9 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.fed_batches import (
-    Fed,
-    answered_before,
-    keep_aside,
-    note_answer,
-)
-from brokerwise.runtime.data_cluster.records import Reject
+from brokerwise.runtime.data_cluster.records import Reject, spark_schema
 from brokerwise.runtime.data_cluster.segments import Segment, add_segment
 from brokerwise.runtime.data_cluster.store import new_state
-from brokerwise.runtime.data_cluster.types import spark_schema
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
 

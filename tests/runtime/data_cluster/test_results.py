@@ -12,18 +12,14 @@ from tests.runtime.data_cluster.channel_worlds import World, make_world, table
 from tests.tiers import examples
 
 from brokerwise.runtime.data_cluster import channels
-from brokerwise.runtime.data_cluster.result_files import (
-    STRETCH_BYTES,
-    remove_leftovers,
-    write_results,
-)
 from brokerwise.runtime.data_cluster.results import (
-    ASIDE_KEPT,
+    STRETCH_BYTES,
     Run,
     commit_run,
     forget_runs,
     pull,
-    set_aside,
+    remove_leftover_results,
+    write_results,
 )
 from brokerwise.runtime.data_cluster.store import RESULTS
 from brokerwise.runtime.protocol.data import Pull
@@ -199,17 +195,18 @@ def test_files_that_no_run_names_are_removed_at_the_start(world: World) -> None:
     world.commit({one: texts(1)})
     write_results(world.store, "near-2", table({one: texts(2)}))
     world.store.result_path("near-3.ndjson.new").write_bytes(b"{")
-    assert remove_leftovers(world.store) == 2
+    assert remove_leftover_results(world.store) == 2
     assert numbers(world, one) == [1]
 
 
 def test_of_what_is_set_aside_the_newest_are_kept(world: World) -> None:
-    for segment in range(1, ASIDE_KEPT + 3):
+    for segment in range(1, channels.ASIDE_KEPT + 3):
         before = channels.state_of(world.store.sql, "near")
-        set_aside(world.store, before, segment, "bad", world.now)
+        with world.store.change() as sql:
+            channels.set_aside(sql, before, segment, "bad", world.now)
     shown = channels.describe(world.store.sql, "near")
-    assert shown.set_aside_count == ASIDE_KEPT
-    assert shown.set_aside[0].segment == shown.segment == ASIDE_KEPT + 2
+    assert shown.set_aside_count == channels.ASIDE_KEPT
+    assert shown.set_aside[0].segment == shown.segment == channels.ASIDE_KEPT + 2
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,13 @@ from brokerwise.runtime.data_cluster.definitions import (
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql, count_up
 
+# A channel's name and when it was created: one that is dropped and created again is
+# another one.
+Key = tuple[str, float]
+
 LAST_RUNS = 20  # that are shown
 LAST_SET_ASIDE = 100
+ASIDE_KEPT = 1_000  # segments of a channel that are set aside, the newest
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,17 @@ class ChannelState:
     created: float
     segment: int
     run: int
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A run over `taken` segments from the one numbered `first`, during which the
+    process has died `deaths` times in a row."""
+
+    channel: str
+    first: int
+    taken: int
+    deaths: int = 0
 
 
 @dataclass(frozen=True)
@@ -187,6 +203,73 @@ def channels_reading(sql: Sql, dataset: str) -> tuple[str, ...]:
         (dataset,),
     )
     return tuple(channel for (channel,) in rows)
+
+
+def advance(
+    sql: Sql,
+    before: ChannelState,
+    segment: int,
+    run: int | None = None,
+    version: int | None = None,
+) -> bool:
+    """Move the channel's cursor forward and end its attempt. False, and nothing is
+    stored, if the channel is not as it was `before`: it was dropped."""
+    moved = sql.execute(
+        "UPDATE channels SET segment = ?, run = coalesce(?, run), "
+        "version = coalesce(?, version) "
+        "WHERE name = ? AND created = ? AND segment = ? AND run = ?",
+        (
+            segment,
+            run,
+            version,
+            before.channel.name,
+            before.created,
+            before.segment,
+            before.run,
+        ),
+    )
+    if moved.rowcount == 1:
+        end_attempt(sql, before.channel.name)
+    return moved.rowcount == 1
+
+
+def set_aside(
+    sql: Sql, before: ChannelState, segment: int, reason: str, at: float
+) -> None:
+    """Advance past a segment that the channel cannot process."""
+    name = before.channel.name
+    if advance(sql, before, segment):
+        sql.execute(
+            "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?)",
+            (name, segment, reason, at),
+        )
+        sql.execute(
+            "DELETE FROM set_aside WHERE channel = ? AND segment NOT IN (SELECT "
+            "segment FROM set_aside WHERE channel = ? ORDER BY segment DESC LIMIT ?)",
+            (name, name, ASIDE_KEPT),
+        )
+
+
+def begin_attempt(sql: Sql, channel: str, first: int, taken: int) -> None:
+    """Store what a run is about before it begins: a start after a crash finds it."""
+    sql.execute(
+        "INSERT INTO attempts VALUES (?, ?, ?, 0) ON CONFLICT DO UPDATE SET "
+        "first = excluded.first, taken = excluded.taken, "
+        "deaths = iif(first = excluded.first AND taken = excluded.taken, deaths, 0)",
+        (channel, first, taken),
+    )
+
+
+def end_attempt(sql: Sql, channel: str) -> None:
+    """The process has survived the run, whatever became of it."""
+    sql.execute("DELETE FROM attempts WHERE channel = ?", (channel,))
+
+
+def count_deaths(sql: Sql) -> dict[str, Attempt]:
+    """At the start of the process: the attempts during which the one before died, by
+    channel."""
+    sql.execute("UPDATE attempts SET deaths = deaths + 1")
+    return {row[0]: Attempt(*row) for row in sql.execute("SELECT * FROM attempts")}
 
 
 def newest_segment(sql: Sql) -> int:

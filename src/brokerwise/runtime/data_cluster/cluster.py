@@ -7,23 +7,15 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from brokerwise.runtime.data_cluster import (
-    channels,
-    datasets,
-    reporting,
-    result_files,
-    results,
-    segments,
-)
-from brokerwise.runtime.data_cluster.brokerage import Brokerage
-from brokerwise.runtime.data_cluster.cpu_time import cpu_seconds
+from brokerwise.runtime.data_cluster import channels, datasets, results, segments
+from brokerwise.runtime.data_cluster import status as reports
+from brokerwise.runtime.data_cluster.brokers import Brokerage, Notifier
+from brokerwise.runtime.data_cluster.datasets import Fed
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset
-from brokerwise.runtime.data_cluster.fed_batches import Fed
-from brokerwise.runtime.data_cluster.feeding import Feeder
-from brokerwise.runtime.data_cluster.kept_segments import KeptSegments
-from brokerwise.runtime.data_cluster.keyed import KeyedState
-from brokerwise.runtime.data_cluster.notifying import Notifier
-from brokerwise.runtime.data_cluster.scheduler import Scheduler
+from brokerwise.runtime.data_cluster.feeds import Feeder
+from brokerwise.runtime.data_cluster.schedule import Scheduler
+from brokerwise.runtime.data_cluster.segments import KeptSegments, KeyedState
+from brokerwise.runtime.data_cluster.status import cpu_seconds
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus, DataStatus
 
@@ -57,8 +49,8 @@ class DataCluster:
     ) -> None:
         self._store, self._spark = store, spark
         self._master, self._wall, self._started = master, wall, wall()
-        segments.remove_leftovers(store)
-        result_files.remove_leftovers(store)
+        segments.remove_leftover_segments(store)
+        results.remove_leftover_results(store)
         self.brokerage = Brokerage(store, notifier, fleet, wall)
         self._keyed = KeyedState(store)
         self._feeder = Feeder(store, self._keyed, lambda newest: None, wall)
@@ -90,7 +82,7 @@ class DataCluster:
     async def drop_dataset(self, name: str) -> None:
         with self._store.change() as sql:
             files = datasets.drop_dataset(sql, name)
-        await asyncio.to_thread(segments.remove_files, self._store, files)
+        await asyncio.to_thread(segments.remove_segment_files, self._store, files)
         _log.info("dataset %s is dropped", name)
 
     def datasets(self) -> list[DatasetStatus]:
@@ -114,7 +106,7 @@ class DataCluster:
         served = self.brokerage.serving(name)
         files = self._scheduler.drop(name)
         self.brokerage.tell(name, served, self._wall())
-        await asyncio.to_thread(result_files.remove_files, self._store, files)
+        await asyncio.to_thread(results.remove_result_files, self._store, files)
         _log.info("channel %s is dropped", name)
 
     def channels(self) -> list[ChannelStatus]:
@@ -125,7 +117,7 @@ class DataCluster:
         return self._channel(name, alone=True)
 
     def status(self) -> DataStatus:
-        return reporting.status(
+        return reports.status(
             self._store.sql,
             instance=self.brokerage.instance,
             started=self._started,
@@ -136,13 +128,13 @@ class DataCluster:
 
     def metrics(self) -> str:
         up = self._spark.done()
-        return reporting.metrics(self._store.sql, spark_up=up, cpu=cpu_seconds())
+        return reports.metrics(self._store.sql, spark_up=up, cpu=cpu_seconds())
 
     def _dataset(self, name: str, *, alone: bool) -> DatasetStatus:
-        return reporting.dataset_status(self._store.sql, name, alone=alone)
+        return reports.dataset_status(self._store.sql, name, alone=alone)
 
     def _channel(self, name: str, *, alone: bool) -> ChannelStatus:
-        return reporting.channel_status(self._scheduler.describe(name), alone=alone)
+        return reports.channel_status(self._scheduler.describe(name), alone=alone)
 
     async def _forget(self) -> None:
         """A failure is tried again later: nothing depends on it."""

@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.pipeline.session import LOCAL_MASTER, start_session
 from brokerwise.runtime.data_cluster.api import make_app
+from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.cluster import DataCluster
-from brokerwise.runtime.data_cluster.notifying import Notifier
-from brokerwise.runtime.data_cluster.service_session import service_settings
+from brokerwise.runtime.data_cluster.spark import service_settings
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask

@@ -1,10 +1,4 @@
-"""Lines of JSON become a table; what cannot be used is told with the reason. Pure.
-
-Each line is one record: an object with all columns of the dataset and nothing else.
-Null stands for no value, but not in the key of a keyed dataset. A long takes no 1.0 and
-a double takes 1; NaN is no JSON. If a field is there twice, the last value counts.
-Empty lines are passed over.
-"""
+"""How a dataset's columns are stored: in Arrow, in Parquet and in Spark."""
 
 import io
 from dataclasses import dataclass
@@ -16,10 +10,53 @@ import msgspec
 import pyarrow as pa
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster.definitions import Column, ColumnType, Dataset
-from brokerwise.runtime.data_cluster.timestamps import microseconds
-from brokerwise.runtime.data_cluster.types import arrow_schema, arrow_type
+from brokerwise.runtime.data_cluster.definitions import (
+    Column,
+    ColumnType,
+    Dataset,
+    microseconds,
+)
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
+
+_ARROW = {
+    ColumnType.STRING: pa.string(),
+    ColumnType.LONG: pa.int64(),
+    ColumnType.DOUBLE: pa.float64(),
+    ColumnType.BOOLEAN: pa.bool_(),
+    ColumnType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+}
+_SPARK = {
+    ColumnType.STRING: "STRING",
+    ColumnType.LONG: "BIGINT",
+    ColumnType.DOUBLE: "DOUBLE",
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.TIMESTAMP: "TIMESTAMP",
+}
+
+
+def arrow_type(type_: ColumnType) -> pa.DataType:
+    return _ARROW[type_]
+
+
+def spark_type(type_: ColumnType) -> str:
+    """As Spark's SQL spells it."""
+    return _SPARK[type_]
+
+
+def arrow_schema(dataset: Dataset) -> pa.Schema:
+    """Every column may be null but the key of a keyed dataset."""
+    return pa.schema(
+        [
+            pa.field(c.name, arrow_type(c.type), nullable=c.name != dataset.key)
+            for c in dataset.columns
+        ]
+    )
+
+
+def spark_schema(dataset: Dataset) -> str:
+    """What `DataFrameReader.schema` takes. Names are quoted: some are words of SQL."""
+    return ", ".join(f"`{c.name}` {spark_type(c.type)}" for c in dataset.columns)
+
 
 TEXT_BYTES = 1_000  # of a record that is kept aside
 KEPT_ASIDE = 1_000  # records of one feed; more are only counted

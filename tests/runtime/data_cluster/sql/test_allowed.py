@@ -14,10 +14,9 @@ from pyspark.sql import SparkSession
 from tests.runtime.data_cluster.sql.city import DATASETS, PARAMETERS, channel
 
 from brokerwise.runtime.data_cluster.definitions import Dataset
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery, check_query
-from brokerwise.runtime.data_cluster.sql.sessions import query_session
-from brokerwise.runtime.data_cluster.sql.splicing import column_of
-from brokerwise.runtime.data_cluster.types import arrow_schema, arrow_type
+from brokerwise.runtime.data_cluster.records import arrow_schema, arrow_type
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
+from brokerwise.runtime.data_cluster.sql.splice import column_of, query_session
 
 
 def _at(minute: int) -> datetime:

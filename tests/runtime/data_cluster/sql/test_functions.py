@@ -10,8 +10,8 @@ from tests.runtime.data_cluster.sql.function_samples import (
 )
 
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset, DatasetKind
-from brokerwise.runtime.data_cluster.sql.checking import check_query
-from brokerwise.runtime.data_cluster.sql.functions import ARGUMENTS, FAILING, FUNCTIONS
+from brokerwise.runtime.data_cluster.sql.allowed import ARGUMENTS, FAILING, FUNCTIONS
+from brokerwise.runtime.data_cluster.sql.check import check_query
 
 DATASETS = {
     "d": Dataset(

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError
 
-from brokerwise.runtime.data_cluster.sql.nodes import (
+from brokerwise.runtime.data_cluster.sql.allowed import (
     EXPRESSIONS,
     IDENTITIES,
     MARKS,
@@ -18,7 +18,7 @@ from brokerwise.runtime.data_cluster.sql.nodes import (
     PLANS,
     described,
 )
-from brokerwise.runtime.data_cluster.sql.refused import RefusedQueryError
+from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 
 MAX_NODES = 2_000  # of a query
 MAX_DEPTH = 80  # of a query
