@@ -22,8 +22,8 @@ from tests.standalone import SETTINGS
 
 from brokerwise.pipeline.session import start_session
 from brokerwise.runtime.data_cluster.spark import (
-    Runner,
     SparkGoneError,
+    SparkRunner,
     service_settings,
 )
 from brokerwise.runtime.data_cluster.sql.check import check_query
@@ -49,7 +49,7 @@ def main(master: str, directory: str, go_on: str) -> None:
             say(f"the scheduler: {error.message}")
 
     with world.store:
-        play(world, Runner(spark), scene, spark=spark, check=check_query)
+        play(world, SparkRunner(spark), scene, spark=spark, check=check_query)
 
 
 def end_java(spark: SparkSession) -> None:

@@ -372,12 +372,12 @@ def test_users_who_are_away_too_long_are_forgotten(tmp_path: Path) -> None:
             assert (await cluster.done("/status"))["online"] == 0
             with cluster.store.change() as sql:
                 sql.execute("UPDATE frontends SET seen = 0 WHERE user = 'ben'")
-            cluster.cluster.brokerage.forget()
+            cluster.cluster.brokers.forget()
             status = await cluster.done("/status")
             assert (status["subscriptions"], status["frontends"]) == (1, 1)
             with cluster.store.change() as sql:
                 sql.execute("UPDATE frontends SET seen = 0")
-            cluster.cluster.brokerage.forget()
+            cluster.cluster.brokers.forget()
             assert (await cluster.done("/status"))["subscriptions"] == 0
             (anew,) = (await broker.subscribe("ann"))["given"]
             assert anew["subscription"] > given["subscription"]

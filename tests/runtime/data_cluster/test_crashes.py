@@ -18,7 +18,8 @@ from tests.runtime.data_cluster.feeds import (
     run,
 )
 
-from brokerwise.runtime.data_cluster.datasets import answered_before, describe
+from brokerwise.runtime.data_cluster.datasets import answered_before
+from brokerwise.runtime.data_cluster.status import dataset_status
 from brokerwise.runtime.data_cluster.store import Store
 
 ROOT = Path(__file__).parents[3]
@@ -143,7 +144,7 @@ async def everything_once(directory: Path, last: int) -> None:
         records = contents(f.store, "reports")
         expected = [10 * n + place for n in range(1, last + 1) for place in range(3)]
         assert sorted(record["id"] for record in records) == expected
-        shown = describe(f.store.sql, "reports")
+        shown = dataset_status(f.store.sql, "reports")
         assert (shown.fed, shown.rejected) == (3 * last, last)
         texts = f.store.sql.execute("SELECT text FROM rejected").fetchall()
         assert sorted(texts) == sorted((f"bad {n}",) for n in range(1, last + 1))

@@ -46,6 +46,7 @@ from brokerwise.runtime.data_cluster.spark import (
 )
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
+from brokerwise.runtime.data_cluster.status import channel_status
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.refusals import ConflictError
 from brokerwise.runtime.protocol.limits import SEGMENTS_PER_RUN
@@ -64,7 +65,7 @@ def test_all_but_the_poisoned_segments_are_covered_once_and_in_order(
     pace, covered, aside, runs = Pace(), [], [], 0
     trouble = passing  # the very first run fails, whatever it has
     while waiting:
-        taken = list(pace.taken(waiting))
+        taken = list(pace.take(waiting))
         assert 0 < len(taken) <= SEGMENTS_PER_RUN
         runs += 1
         if trouble or bad & set(taken):
@@ -86,7 +87,7 @@ def test_all_but_the_poisoned_segments_are_covered_once_and_in_order(
 def test_a_run_that_fails_once_is_tried_again_with_the_same_segments() -> None:
     pace, verdict = Pace().failed(7)
     assert verdict is Verdict.AGAIN
-    assert list(pace.taken(range(20))) == list(range(7))
+    assert list(pace.take(range(20))) == list(range(7))
     pace, verdict = pace.failed(7)
     assert (verdict, pace.most) == (Verdict.HALVED, 3)
 
@@ -137,7 +138,7 @@ def test_each_beat_covers_what_came_since_the_last(world: World) -> None:
 
     play(world, FakeRunner(), scene)
     assert [result["cell"] for result in world.log(fire)] == [0, 0, 0]
-    runs = channels.describe(world.store.sql, "near").last_runs
+    runs = channel_status(world.store.sql, "near").last_runs
     assert [(r.first_segment, r.last_segment) for r in runs] == [(3, 4), (1, 2)]
 
 
@@ -167,7 +168,9 @@ def test_without_news_or_subscriptions_no_run_is_made_and_the_cursor_moves_on(
 def test_many_segments_are_covered_in_several_runs_that_follow_at_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "Pace", lambda: Pace(3))
+    monkeypatch.setattr(
+        runs, "Pace", lambda *given, **more: Pace(*given or (3,), **more)
+    )
     world.create()
     number = world.subscribe("near", "fire")
     for _ in range(7):
@@ -182,10 +185,10 @@ def test_many_segments_are_covered_in_several_runs_that_follow_at_once(
     assert len(world.log(number)) == 7
     assert sum(len(work.new["reports"]) for work in runner.works) == 7
     assert len(runner.works) > 1
-    assert channels.describe(world.store.sql, "near").skipped == 0
+    assert channel_status(world.store.sql, "near").skipped == 0
 
 
-def test_a_channel_that_overruns_skips_beats_says_so_and_goes_on(
+def test_a_channel_that_overruns_skips_runs_says_so_and_goes_on(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create()
@@ -203,7 +206,7 @@ def test_a_channel_that_overruns_skips_beats_says_so_and_goes_on(
             await asyncio.sleep(0)
 
         def skipped() -> int:
-            return on.scheduler.describe("near").skipped
+            return on.scheduler.status("near").skipped
 
         await until(lambda: skipped() == 3, [running])
         runner.held.set()
@@ -215,7 +218,7 @@ def test_a_channel_that_overruns_skips_beats_says_so_and_goes_on(
     with caplog.at_level(logging.WARNING):
         play(world, runner, scene)
     assert types(world, number) == ["fire", "fire"]
-    assert "channel near: beats skipped" in caplog.text
+    assert "channel 'near' is late: runs skipped: " in caplog.text
 
 
 def test_at_most_two_channels_run_at_once(world: World) -> None:
@@ -259,10 +262,10 @@ def test_a_poisoned_segment_is_set_aside_and_named_and_the_others_appear(
         await on.pass_time(10)
         await until(lambda: on.segment() == 12, [running])
         await until(lambda: on.segment("healthy") == 12, [running])
-        (aside,) = on.scheduler.describe("near").set_aside
+        (aside,) = on.scheduler.status("near").set_aside
         assert (aside.segment, aside.dataset) == (8, "reports")
         assert aside.reason == "[DIVIDE_BY_ZERO] Division by zero."
-        assert on.scheduler.describe("healthy").set_aside == ()
+        assert on.scheduler.status("healthy").set_aside == ()
 
     with caplog.at_level(logging.WARNING):
         play(world, Both(), scene)
@@ -288,7 +291,7 @@ def test_a_run_over_a_limit_is_named(world: World, error: LimitError) -> None:
     async def scene(on: Scheduled, running: Task) -> None:
         await on.pass_time(10)
         await until(lambda: on.segment() == 1, [running])
-        (aside,) = on.scheduler.describe("near").set_aside
+        (aside,) = on.scheduler.status("near").set_aside
         assert aside.reason == error.message
 
     play(world, FakeRunner({"much": error}), scene)
@@ -311,7 +314,7 @@ def test_trouble_with_machines_sets_nothing_aside(
 
     play(world, runner, scene)
     assert types(world, number) == ["fire"]
-    assert channels.describe(world.store.sql, "near").set_aside == ()
+    assert channel_status(world.store.sql, "near").set_aside == ()
 
 
 def test_a_run_that_brings_down_executors_again_and_again_is_to_blame(
@@ -331,7 +334,7 @@ def test_a_run_that_brings_down_executors_again_and_again_is_to_blame(
 
     play(world, runner, scene)
     assert types(world, number) == ["fire"]
-    (aside,) = channels.describe(world.store.sql, "near").set_aside
+    (aside,) = channel_status(world.store.sql, "near").set_aside
     assert aside.segment == 1
 
 
@@ -361,7 +364,7 @@ def test_a_run_that_finds_spark_gone_ends_the_scheduler(world: World) -> None:
             await running
 
     play(world, FakeRunner({"fire": SparkGoneError("Spark has ended")}), scene)
-    assert channels.describe(world.store.sql, "near").set_aside == ()
+    assert channel_status(world.store.sql, "near").set_aside == ()
 
 
 def test_spark_that_does_not_start_ends_the_scheduler(world: World) -> None:
@@ -468,19 +471,19 @@ def test_a_channel_whose_sql_no_longer_passes_is_suspended_and_the_others_go_on(
             world.report("fire")
             await on.pass_time(10)
             await until(lambda n=beats: on.runs() >= n, [running])  # type: ignore[misc]
-        shown = on.scheduler.describe("bad")
+        shown = on.scheduler.status("bad")
         assert shown.suspended.splitlines() == [
             "line 1, column 8: reflect is not allowed",
             "SELECT reflect('a')",
             "       ^",
         ]
         assert (shown.runs, shown.skipped) == (0, 0)
-        assert on.scheduler.describe("near").columns == QUERY.columns
+        assert on.scheduler.status("near").columns == QUERY.columns
 
     play(world, FakeRunner(), scene, check=check)
     assert len(world.log(number)) == 4
     assert asked == ["bad", "near", "near"]
-    assert "channel bad is suspended: line 1, column 8: reflect is" in caplog.text
+    assert "channel 'bad' is suspended: line 1, column 8: reflect is" in caplog.text
 
 
 def test_a_channel_is_checked_when_it_is_made_and_then_runs(world: World) -> None:
@@ -582,7 +585,7 @@ def test_after_a_restart_what_was_missed_is_run_at_once(world: World) -> None:
 
     play(world, FakeRunner(), scene)
     assert types(world, number) == ["fire"]
-    assert channels.describe(world.store.sql, "near").skipped == 0
+    assert channel_status(world.store.sql, "near").skipped == 0
 
 
 def test_a_channel_can_wait_for_spark(world: World) -> None:
@@ -635,7 +638,7 @@ def test_a_segment_that_no_process_survives_is_set_aside(world: World) -> None:
         play(world, FakeRunner({"bomb": SparkGoneError("Spark has ended")}), die)
         world.now += 100.0
     assert types(world, fire) == ["fire"] * 3
-    (aside,) = channels.describe(world.store.sql, "near").set_aside
+    (aside,) = channel_status(world.store.sql, "near").set_aside
     assert aside.segment == 2 and "died in its run, 3 times" in aside.reason
     assert deaths <= 10
 
@@ -660,5 +663,5 @@ def test_a_process_that_is_killed_in_a_run_once_or_twice_sets_nothing_aside(
         play(world, FakeRunner({"fire": SparkGoneError("Spark has ended")}), die)
     play(world, FakeRunner(), live)
     assert types(world, fire) == ["fire"]
-    assert channels.describe(world.store.sql, "near").set_aside == ()
+    assert channel_status(world.store.sql, "near").set_aside == ()
     assert world.store.sql.execute("SELECT * FROM attempts").fetchall() == []

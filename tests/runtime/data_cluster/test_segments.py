@@ -30,14 +30,13 @@ from tests.tiers import examples
 from brokerwise.runtime.data_cluster import segments
 from brokerwise.runtime.data_cluster.datasets import (
     create_dataset,
-    describe,
     drop_dataset,
 )
 from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.segments import (
     BATCH_SECONDS,
-    KeptSegments,
     KeyedState,
+    Retention,
     Segment,
     add_segment,
     latest_of,
@@ -47,6 +46,7 @@ from brokerwise.runtime.data_cluster.segments import (
     segments_of,
     stored_latest,
 )
+from brokerwise.runtime.data_cluster.status import dataset_status
 from brokerwise.runtime.data_cluster.store import counter
 from brokerwise.runtime.net.refusals import NotFoundError
 from brokerwise.runtime.process.state_file import Sql, StateError
@@ -98,7 +98,7 @@ async def _follow(directory: Path, todo: list[Any]) -> None:
         async with feeding(directory) as f:
             while todo and (step := todo.pop(0)) != "restart":
                 if step == "merge":
-                    await KeptSegments(f.store, f.keyed, lambda: 0.0).merge(
+                    await Retention(f.store, f.keyed, lambda: 0.0).merge(
                         "locations", most=1
                     )
                     assert len(segments_of(f.store.sql, "locations")) <= 1
@@ -190,8 +190,8 @@ def test_a_file_that_cannot_be_removed_now_waits_for_the_next_start(
     run(feed())
 
 
-def kept(f: Fixture) -> KeptSegments:
-    return KeptSegments(f.store, f.keyed, lambda: f.now)
+def kept(f: Fixture) -> Retention:
+    return Retention(f.store, f.keyed, lambda: f.now)
 
 
 def numbers(f: Fixture, dataset: str = "reports") -> list[int]:
@@ -283,10 +283,10 @@ def test_batch_ids_are_known_for_a_day_and_the_newest_rejected_for_ever(
             f.now += BATCH_SECONDS - 1
             kept(f).forget()
             assert (await f.feeder.feed("reports", b"", "b")).repeated
-            shown = describe(f.store.sql, "reports")
+            shown = dataset_status(f.store.sql, "reports")
             assert [each.line for each in shown.last_rejected] == [5, 4, 3]
             assert shown.rejected == 5
-            assert len(describe(f.store.sql, "locations").last_rejected) == 2
+            assert len(dataset_status(f.store.sql, "locations").last_rejected) == 2
             f.now += 2
             kept(f).forget()
             assert not (await f.feeder.feed("reports", b"", "b")).repeated
@@ -401,6 +401,7 @@ def test_it_tidies_again_after_a_disk_error(
             assert [record.getMessage() for record in caplog.records] == [
                 "old segments could not be tidied up: full",
                 "old segments could not be tidied up: no space",
+                "segments that every channel has covered expired: 1",
             ]
 
     run(tidy())

@@ -28,7 +28,6 @@ from tests.runtime.data_cluster.channel_worlds import (
     wrapped,
 )
 
-from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster import spark as spark_module
 from brokerwise.runtime.data_cluster.definitions import (
     Channel,
@@ -39,12 +38,12 @@ from brokerwise.runtime.data_cluster.definitions import (
 from brokerwise.runtime.data_cluster.records import arrow_schema
 from brokerwise.runtime.data_cluster.spark import (
     CancelledRunError,
+    ChannelSubscriptions,
     LimitError,
     Limits,
     RunError,
-    Runner,
+    SparkRunner,
     SparkTroubleError,
-    Subscribed,
     Work,
     failure,
     is_alive,
@@ -52,6 +51,7 @@ from brokerwise.runtime.data_cluster.spark import (
     warm,
 )
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
+from brokerwise.runtime.data_cluster.status import channel_status
 
 Task = asyncio.Task[None]
 TYPES = ("fire", "flood", "storm", "o'clock")
@@ -192,7 +192,7 @@ def test_every_subscription_gets_what_duckdb_finds_for_it_alone(
                     [running],
                 )
 
-    play(world, Runner(spark), scene, spark=spark, check=check_query)
+    play(world, SparkRunner(spark), scene, spark=spark, check=check_query)
     found = 0
     for (channel, values), number in numbers.items():
         log = world.log(number)
@@ -217,9 +217,9 @@ def test_a_segment_that_cannot_be_read_is_set_aside_and_the_others_appear(
         await on.pass_time(10)
         await until(lambda: on.segment() == 3, [running])
 
-    play(world, Runner(spark), scene)
+    play(world, SparkRunner(spark), scene)
     assert [result["type"] for result in world.log(number)] == ["fire", "fire"]
-    (aside,) = channels.describe(world.store.sql, "near").set_aside
+    (aside,) = channel_status(world.store.sql, "near").set_aside
     assert aside.segment == 2
     assert file in aside.reason
 
@@ -230,7 +230,9 @@ def work(world: World, query: CheckedQuery, subscriptions: int = 1) -> Work:
     files = [file for (file,) in world.store.sql.execute("SELECT file FROM segments")]
     paths = tuple(str(world.store.segment_path(file).absolute()) for file in files)
     numbers = tuple(range(1, subscriptions + 1))
-    subscribed = Subscribed((len(numbers), 1), numbers, ('["fire"]',) * len(numbers))
+    subscribed = ChannelSubscriptions(
+        (len(numbers), 1), numbers, ('["fire"]',) * len(numbers)
+    )
     return Work(NEAR, query, {"reports": REPORTS}, subscribed, {"reports": paths})
 
 
@@ -249,16 +251,16 @@ ENDLESS = query(
 def test_a_run_that_takes_too_long_is_ended_and_the_next_one_goes(
     world: World, spark: SparkSession
 ) -> None:
-    runner = Runner(spark, Limits(seconds=1.0))
+    runner = SparkRunner(spark, Limits(seconds=1.0))
     with pytest.raises(LimitError, match="takes longer than 1 s") as raised:
         runner.run(work(world, ENDLESS))
     assert raised.value.limit == "seconds"
     assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
-    assert len(Runner(spark).run(work(world, QUERY))) == 6
+    assert len(SparkRunner(spark).run(work(world, QUERY))) == 6
 
 
 def test_a_run_can_be_cancelled(world: World, spark: SparkSession) -> None:
-    runner = Runner(spark)
+    runner = SparkRunner(spark)
 
     def cancel() -> None:
         while not spark.sparkContext.statusTracker().getActiveJobsIds():
@@ -276,9 +278,9 @@ def test_a_run_with_too_many_results_is_named(
     world: World, spark: SparkSession
 ) -> None:
     three = work(world, QUERY)
-    assert len(Runner(spark, Limits(rows=3)).run(three)) == 3
+    assert len(SparkRunner(spark, Limits(rows=3)).run(three)) == 3
     with pytest.raises(LimitError, match="more than 2 results") as raised:
-        Runner(spark, Limits(rows=2)).run(three)
+        SparkRunner(spark, Limits(rows=2)).run(three)
     assert raised.value.limit == "rows"
 
 
@@ -287,9 +289,9 @@ def test_a_run_with_results_of_too_many_bytes_is_named(
 ) -> None:
     three = work(world, QUERY)
     size = len('{"type":"fire","cell":0}') * 3
-    assert len(Runner(spark, Limits(bytes=size)).run(three)) == 3
+    assert len(SparkRunner(spark, Limits(bytes=size)).run(three)) == 3
     with pytest.raises(LimitError, match=f"have {size} bytes, expected") as raised:
-        Runner(spark, Limits(bytes=size - 1)).run(three)
+        SparkRunner(spark, Limits(bytes=size - 1)).run(three)
     assert raised.value.limit == "bytes"
 
 
@@ -298,14 +300,14 @@ def test_one_result_that_is_too_long_to_be_delivered_is_named(
 ) -> None:
     long = query("SELECT repeat('x', 1048576) AS x FROM reports")
     with pytest.raises(LimitError, match=r"one result has 1,048,584 bytes") as raised:
-        Runner(spark).run(work(world, long))
+        SparkRunner(spark).run(work(world, long))
     assert raised.value.limit == "bytes"
 
 
 def test_a_query_that_fails_says_why(world: World, spark: SparkSession) -> None:
     failing = query("SELECT raise_error('all is lost') AS x FROM reports")
     with pytest.raises(RunError, match="all is lost"):
-        Runner(spark).run(work(world, failing))
+        SparkRunner(spark).run(work(world, failing))
 
 
 def test_what_spark_says_of_a_lost_machine_is_not_the_records_fault() -> None:
@@ -349,7 +351,7 @@ def test_subscriptions_that_come_and_go_are_seen_by_the_next_run(
         assert [result["type"] for result in world.log(third)] == ["storm"]
         assert on.told[1][2] == (first, third)
 
-    play(world, Runner(spark), scene)
+    play(world, SparkRunner(spark), scene)
     assert len(world.log(first)) == 2
 
 
@@ -368,14 +370,14 @@ def test_a_large_static_dataset_is_read_by_spark(
         await on.pass_time(10)
         await until(lambda: on.runs() == 1, [running])
 
-    play(world, Runner(spark), scene, check=lambda *_: check)
+    play(world, SparkRunner(spark), scene, check=lambda *_: check)
     assert world.log(number) == [{"name": "a"}]
 
 
 def test_warming_runs_for_nobody_and_leaves_nothing(
     world: World, spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    warm(world.store, Runner(spark), spark)
+    warm(world.store, SparkRunner(spark), spark)
     assert caplog.text == ""
     assert list((world.store.directory / "segments").iterdir()) == []
 
@@ -383,7 +385,7 @@ def test_warming_runs_for_nobody_and_leaves_nothing(
 def test_warming_that_fails_is_only_said(
     world: World, spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    warm(world.store, Runner(spark, Limits(rows=0)), spark)
+    warm(world.store, SparkRunner(spark, Limits(rows=0)), spark)
     assert "Spark could not be warmed: it has more than 0 results" in caplog.text
 
 

@@ -287,14 +287,14 @@ class Subscriptions(RuleBasedStateMachine):
         self.now += seconds
         with transaction(self.sql):
             subscriptions.forget_silent(self.sql, self.now)
-            subscriptions.lapse(self.sql, self.now)
+            subscriptions.forget_offline(self.sql, self.now)
         self.model.lapse(self.now)
 
     @rule(another=st.sampled_from([False, False, True]))
     def start_again(self, another: bool) -> None:
         self.fleet += another
         with transaction(self.sql):
-            subscriptions.begin(self.sql, f"fleet {self.fleet}", self.now)
+            subscriptions.begin_fleet(self.sql, f"fleet {self.fleet}", self.now)
         if another:
             for broker in self.model.epochs:
                 self.model.leave(broker, self.now)
@@ -341,7 +341,7 @@ class Subscriptions(RuleBasedStateMachine):
             for front in back.fronts.values()
             if front.broker and front.seq < back.last
         }
-        numbers = [n for ns in subscriptions.behind(self.sql).values() for n in ns]
+        numbers = [n for ns in subscriptions.undelivered(self.sql).values() for n in ns]
         assert sorted(numbers) == sorted(behind)
 
     @invariant()

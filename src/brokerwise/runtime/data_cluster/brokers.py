@@ -1,4 +1,9 @@
-"""Telling brokers that there are new results, until they know."""
+"""What the data cluster does for brokers, and tells them.
+
+`Brokers` answers their requests from the stored state: subscribe, acknowledge, pull
+results. `Notifier` tells them that there are new results, and again until they know.
+Whether a broker may speak at all is decided in subscriptions.py.
+"""
 
 import asyncio
 import logging
@@ -15,7 +20,7 @@ from brokerwise.runtime.data_cluster.definitions import parameter_values
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.data_cluster.subscriptions import (
     KnownBroker,
-    begin,
+    begin_fleet,
     check_epoch,
     create_broker,
     find_broker,
@@ -38,14 +43,15 @@ from brokerwise.runtime.protocol.data import (
 from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 T = TypeVar("T")
+Clock = Callable[[], float]
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two attempts
 MOST_TOLD = 10_000  # subscriptions in one notification
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Ask(Protocol):
-    """As `wire.requests.ask`."""
+    """As `net.requests.ask`."""
 
     async def __call__(
         self,
@@ -60,7 +66,7 @@ class Ask(Protocol):
 
 
 @dataclass(eq=False)
-class _Line:
+class _Queue:
     """What there is to tell a broker: by channel, the subscriptions with news. Those
     in `told` have been sent, and the broker has not pulled since."""
 
@@ -104,20 +110,20 @@ class _Line:
 class Notifier:
     """Sends each broker its news, one request after the other, and again until it is
     answered. Nobody waits for it; leaving the context ends all of it, and what was
-    not sent is lost: `behind` in subscriptions.py finds it again."""
+    not sent is lost: `undelivered` in subscriptions.py finds it again."""
 
     def __init__(self, ask: Ask, token: str, tls: ssl.SSLContext | None) -> None:
         self._ask = ask
         self._token = token
         self._tls = tls
-        self._lines: dict[str, _Line] = {}
+        self._queues: dict[str, _Queue] = {}
 
     async def __aenter__(self) -> "Notifier":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        ended = [self._end(line) for line in self._lines.values()]
-        self._lines.clear()
+        ended = [self._end(queue) for queue in self._queues.values()]
+        self._queues.clear()
         await asyncio.gather(*filter(None, ended), return_exceptions=True)
 
     def tell(
@@ -125,49 +131,49 @@ class Notifier:
     ) -> None:
         """These subscriptions have results of a run that was executed `at`. Those
         that the broker has been told of and not pulled since are passed over."""
-        line = self._line(broker)
-        line.add(channel, numbers, at)
-        if line.news and line.sending is None:
-            line.sending = asyncio.create_task(self._send(line))
+        queue = self._queue(broker)
+        queue.add(channel, numbers, at)
+        if queue.news and queue.sending is None:
+            queue.sending = asyncio.create_task(self._send(queue))
 
     def pulled(self, broker: str, numbers: Iterable[int]) -> None:
         """The broker is about to have all results of these that there are now."""
-        if line := self._lines.get(broker):
-            line.pulled(set(numbers))
+        if queue := self._queues.get(broker):
+            queue.pulled(set(numbers))
 
     def forget(self, broker: str) -> None:
         """The broker is there no more, or under another epoch."""
-        if line := self._lines.pop(broker, None):
-            self._end(line)
+        if queue := self._queues.pop(broker, None):
+            self._end(queue)
 
-    def _line(self, broker: KnownBroker) -> _Line:
-        line = self._lines.get(broker.name)
-        if line is None or line.broker != broker:
+    def _queue(self, broker: KnownBroker) -> _Queue:
+        queue = self._queues.get(broker.name)
+        if queue is None or queue.broker != broker:
             self.forget(broker.name)
-            line = self._lines[broker.name] = _Line(broker)
-        return line
+            queue = self._queues[broker.name] = _Queue(broker)
+        return queue
 
-    async def _send(self, line: _Line) -> None:
+    async def _send(self, queue: _Queue) -> None:
         pause = FIRST_PAUSE
         try:
-            while line.news:
-                heard = await self._try(line, first=pause == FIRST_PAUSE)
+            while queue.news:
+                heard = await self._try(queue, first=pause == FIRST_PAUSE)
                 if heard:
                     pause = FIRST_PAUSE
                 else:
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, LONGEST_PAUSE)
         finally:
-            line.sending = None
+            queue.sending = None
 
-    async def _try(self, line: _Line, *, first: bool) -> bool:
-        channel, taken = line.take()
+    async def _try(self, queue: _Queue, *, first: bool) -> bool:
+        channel, taken = queue.take()
         try:
-            await self._say(line.broker, channel, taken)
+            await self._say(queue.broker, channel, taken)
         except BrokerwiseError as cause:
-            line.put_back(channel, taken)
+            queue.put_back(channel, taken)
             if first:
-                _log.warning("broker %s is not told: %s", line.broker.name, cause)
+                log.warning("broker %r is not notified: %s", queue.broker.name, cause)
             return False
         return True
 
@@ -185,16 +191,13 @@ class Notifier:
         )
 
     @staticmethod
-    def _end(line: _Line) -> "asyncio.Task[None] | None":
-        if line.sending is not None:
-            line.sending.cancel()
-        return line.sending
+    def _end(queue: _Queue) -> "asyncio.Task[None] | None":
+        if queue.sending is not None:
+            queue.sending.cancel()
+        return queue.sending
 
 
-Clock = Callable[[], float]
-
-
-class Brokerage:
+class Brokers:
     """Answers brokers at once from the stored state, and stores what they change.
 
     Every call of a broker raises ConflictError unless its epoch is the one known.
@@ -208,7 +211,7 @@ class Brokerage:
         self._store, self._notifier, self._wall = store, notifier, wall
         self.instance = secrets.token_hex(8)
         with store.change() as sql:
-            begin(sql, fleet, wall())
+            begin_fleet(sql, fleet, wall())
 
     def create(self, creation: BrokerCreation) -> BrokerCreated:
         before = find_broker(self._store.sql, creation.broker)
@@ -253,7 +256,7 @@ class Brokerage:
 
     def announce_all(self) -> None:
         """What was to be told when the process before this one ended was lost."""
-        for channel, numbers in subscriptions.behind(self._store.sql).items():
+        for channel, numbers in subscriptions.undelivered(self._store.sql).items():
             self.announce(channel, self._wall(), numbers)
 
     def serving(self, channel: str) -> dict[str, list[int]]:
@@ -277,7 +280,7 @@ class Brokerage:
         now = self._wall()
         with self._store.change() as sql:
             silent = forget_silent(sql, now)
-            subscriptions.lapse(sql, now)
+            subscriptions.forget_offline(sql, now)
         for broker in silent:
             self._notifier.forget(broker)
 

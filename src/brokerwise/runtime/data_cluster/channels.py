@@ -1,9 +1,14 @@
-"""Which channels there are, and what is known of each. Calls that change something are
-part of the caller's transaction."""
+"""The channels that there are, and how far each has come, in SQL.
+
+Decided here: whether a channel may be made (its name is free, it reads an append
+dataset), and whether a run may still be committed (`advance`: the channel is as the run
+found it). Calls that change something are part of the caller's transaction.
+"""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster.definitions import (
@@ -16,13 +21,15 @@ from brokerwise.runtime.data_cluster.definitions import (
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql, count_up
 
-# A channel's name and when it was created: one that is dropped and created again is
-# another one.
-Key = tuple[str, float]
-
-LAST_RUNS = 20  # that are shown
-LAST_SET_ASIDE = 100
 ASIDE_KEPT = 1_000  # segments of a channel that are set aside, the newest
+
+
+class ChannelKey(NamedTuple):
+    """A channel's name and when it was created: one that is dropped and created again
+    is another one."""
+
+    name: str
+    created: float
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,10 @@ class ChannelState:
     segment: int
     run: int
 
+    @property
+    def key(self) -> ChannelKey:
+        return ChannelKey(self.channel.name, self.created)
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -46,53 +57,6 @@ class Attempt:
     first: int
     taken: int
     deaths: int = 0
-
-
-@dataclass(frozen=True)
-class RunShown:
-    """Its new records are those of segments `first_segment` to `last_segment`."""
-
-    run: int
-    started: float
-    seconds: float
-    first_segment: int
-    last_segment: int
-    subscriptions: int
-    rows: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class SetAside:
-    """A segment that the channel cannot process; `dataset` is empty once its records
-    are not kept any more."""
-
-    segment: int
-    dataset: str
-    reason: str
-    at: float
-
-
-@dataclass(frozen=True)
-class ChannelDescription:
-    """`subscriptions` are the backend ones, `frontends` those of users. `columns` are
-    those of a result, unknown until the SQL has been checked since the start.
-    `suspended` says why the channel does not run; empty if it does. `set_aside` and
-    `last_runs` are the newest, newest first; `set_aside_count` counts all."""
-
-    channel: Channel
-    datasets: tuple[str, ...]
-    created: float
-    subscriptions: int
-    frontends: int
-    runs: int
-    skipped: int
-    segment: int
-    set_aside_count: int
-    set_aside: tuple[SetAside, ...] = ()
-    last_runs: tuple[RunShown, ...] = ()
-    columns: tuple[tuple[str, str], ...] = ()
-    suspended: str = ""
 
 
 def create_channel(
@@ -197,14 +161,6 @@ def datasets_of(sql: Sql, name: str) -> tuple[str, ...]:
     return tuple(dataset for (dataset,) in rows)
 
 
-def channels_reading(sql: Sql, dataset: str) -> tuple[str, ...]:
-    rows = sql.execute(
-        "SELECT channel FROM channel_datasets WHERE dataset = ? ORDER BY channel",
-        (dataset,),
-    )
-    return tuple(channel for (channel,) in rows)
-
-
 def advance(
     sql: Sql,
     before: ChannelState,
@@ -279,82 +235,13 @@ def newest_segment(sql: Sql) -> int:
     return int(number)
 
 
-def note_skipped(sql: Sql, name: str, beats: int) -> None:
+def note_skipped(sql: Sql, name: str, count: int) -> None:
+    """Runs that were due and did not begin."""
     sql.execute(
-        "UPDATE channels SET skipped = skipped + ? WHERE name = ?", (beats, name)
-    )
-
-
-def describe(
-    sql: Sql,
-    name: str,
-    *,
-    columns: Iterable[tuple[str, str]] = (),
-    suspended: str = "",
-) -> ChannelDescription:
-    """Raises NotFoundError."""
-    state = state_of(sql, name)
-    aside, count = _set_aside(sql, name)
-    return ChannelDescription(
-        state.channel,
-        state.datasets,
-        state.created,
-        subscriptions=_count(sql, "subscriptions", name),
-        frontends=_frontends(sql, name),
-        runs=state.run,
-        skipped=_skipped(sql, name),
-        segment=state.segment,
-        set_aside_count=count,
-        set_aside=aside,
-        last_runs=_last_runs(sql, name),
-        columns=tuple(columns),
-        suspended=suspended,
+        "UPDATE channels SET skipped = skipped + ? WHERE name = ?", (count, name)
     )
 
 
 def _channel(name: str, text: str, parameters: str, period: float) -> Channel:
     columns = (Column(key, ColumnType(kind)) for key, kind in json.loads(parameters))
     return Channel(name, text, tuple(columns), period)
-
-
-def _set_aside(sql: Sql, name: str) -> tuple[tuple[SetAside, ...], int]:
-    rows = sql.execute(
-        "SELECT a.segment, coalesce(s.dataset, ''), a.reason, a.at FROM set_aside a "
-        "LEFT JOIN segments s ON s.number = a.segment WHERE a.channel = ? "
-        "ORDER BY a.segment DESC LIMIT ?",
-        (name, LAST_SET_ASIDE),
-    )
-    return tuple(SetAside(*row) for row in rows), _count(sql, "set_aside", name)
-
-
-def _last_runs(sql: Sql, name: str) -> tuple[RunShown, ...]:
-    rows = sql.execute(
-        "SELECT run, started, committed - started, first_segment, last_segment, "
-        "subscriptions, rows, bytes FROM runs WHERE channel = ? "
-        "ORDER BY run DESC LIMIT ?",
-        (name, LAST_RUNS),
-    )
-    return tuple(RunShown(*row) for row in rows)
-
-
-def _count(sql: Sql, table: str, name: str) -> int:
-    (count,) = sql.execute(
-        f"SELECT count(*) FROM {table} WHERE channel = ?", (name,)
-    ).fetchone()
-    return int(count)
-
-
-def _frontends(sql: Sql, name: str) -> int:
-    (count,) = sql.execute(
-        "SELECT count(*) FROM subscriptions s JOIN frontends f "
-        "ON f.subscription = s.id WHERE s.channel = ?",
-        (name,),
-    ).fetchone()
-    return int(count)
-
-
-def _skipped(sql: Sql, name: str) -> int:
-    (beats,) = sql.execute(
-        "SELECT skipped FROM channels WHERE name = ?", (name,)
-    ).fetchone()
-    return int(beats)

@@ -1,4 +1,13 @@
-"""What datasets and channels are. Pure."""
+"""What datasets and channels are, and the values of their columns and parameters. Pure.
+
+Decided here: which names, columns, keys, periods and lengths of SQL are allowed
+(`Dataset`, `Channel`), what a timestamp is (`microseconds`), and what values a
+subscription may give to a channel's parameters (`parameter_values`).
+
+A timestamp is a text as in ISO 8601: a date, or a date and a time of day after T or a
+space, with Z, an offset, or nothing, which is UTC; or milliseconds since 1970. It is
+kept as whole microseconds since 1970, in UTC; what is finer is cut off.
+"""
 
 import math
 import re

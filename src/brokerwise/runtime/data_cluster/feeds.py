@@ -1,6 +1,12 @@
-"""Feeds: what was fed becomes segments, and is acknowledged once it is on the disk."""
+"""Feeds: what was fed becomes segments, and is acknowledged once it is on the disk.
+
+Decided here: which feeds are taken, refused or answered as repeated (`Feeder`), and
+which of them are written and committed together: one roll, one segment for each dataset
+and one transaction.
+"""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,18 +18,16 @@ import pyarrow as pa
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster.datasets import (
     REASONS,
-    Fed,
-    Reason,
-    Registered,
+    StoredDataset,
     answered_before,
     count_fed,
     is_current,
     keep_aside,
     note_answer,
-    registered,
+    stored_dataset,
 )
 from brokerwise.runtime.data_cluster.definitions import Dataset
-from brokerwise.runtime.data_cluster.records import Parsed, parse_records
+from brokerwise.runtime.data_cluster.records import ParsedFeed, parse_records
 from brokerwise.runtime.data_cluster.segments import (
     KeyedState,
     Segment,
@@ -32,68 +36,69 @@ from brokerwise.runtime.data_cluster.segments import (
     remove_segment_files,
     write_files,
 )
-from brokerwise.runtime.data_cluster.store import Store, counter
+from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.refusals import NotFoundError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql, count_up
+from brokerwise.runtime.protocol.data import Fed, Reason
 from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, ROLL_BYTES, ROLL_SECONDS
 
 MAX_WAITING_BYTES = 64 << 20  # of feeds that are not acknowledged, then no more fit
+log = logging.getLogger(__name__)
 _NOT_STORED = (OSError, sqlite3.Error, pa.ArrowException)
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class PendingFeed:
     """A feed that waits for its answer, for the dataset as it was then."""
 
-    registered: Registered
+    stored: StoredDataset
     body: bytes
     batch: str
     answer: asyncio.Future[Fed]
 
     @property
     def dataset(self) -> Dataset:
-        return self.registered.dataset
+        return self.stored.dataset
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class NewSegment:
     """What becomes one segment; its file is on the disk."""
 
-    registered: Registered
+    stored: StoredDataset
     table: pa.Table
     file: str
     bytes: int
 
     @property
     def dataset(self) -> Dataset:
-        return self.registered.dataset
+        return self.stored.dataset
 
 
 @dataclass(frozen=True)
 class Roll:
     """Written, not committed."""
 
-    feeds: tuple[tuple[Taken, Parsed | InputError], ...]
-    parts: tuple[Part, ...]
+    feeds: tuple[tuple[PendingFeed, ParsedFeed | InputError], ...]
+    segments: tuple[NewSegment, ...]
 
 
 @dataclass(frozen=True)
-class Done:
-    """Committed: what became segments, the answer to each feed, the newest segment."""
+class CommittedRoll:
+    """What became segments, and the answer to each feed."""
 
-    parts: tuple[Part, ...]
-    answers: tuple[tuple[Taken, Fed | Exception], ...]
-    newest: int
+    segments: tuple[NewSegment, ...]
+    answers: tuple[tuple[PendingFeed, Fed | Exception], ...]
 
 
-def write_roll(store: Store, feeds: Sequence[Taken]) -> Roll:
+def write_roll(store: Store, feeds: Sequence[PendingFeed]) -> Roll:
     """Parse and write, on the disk when it returns. For any thread. On an error no
     file is left."""
-    parsed = tuple((taken, _parse(taken)) for taken in feeds)
-    tables: dict[tuple[Dataset, float], tuple[Registered, list[pa.Table]]] = {}
-    for taken, records in parsed:
-        if isinstance(records, Parsed) and records.table.num_rows:
-            found = taken.registered
+    parsed = tuple((feed, _parse(feed)) for feed in feeds)
+    tables: dict[tuple[Dataset, float], tuple[StoredDataset, list[pa.Table]]] = {}
+    for feed, records in parsed:
+        if isinstance(records, ParsedFeed) and records.table.num_rows:
+            found = feed.stored
             group = tables.setdefault((found.dataset, found.created), (found, []))
             group[1].append(records.table)
     files = [
@@ -101,54 +106,58 @@ def write_roll(store: Store, feeds: Sequence[Taken]) -> Roll:
         for found, group in tables.values()
     ]
     sizes = write_files(store, [(file, table) for _, file, table in files])
-    parts = (
-        Part(found, table, file, size)
+    segments = (
+        NewSegment(found, table, file, size)
         for (found, file, table), size in zip(files, sizes, strict=True)
     )
-    return Roll(parsed, tuple(parts))
+    return Roll(parsed, tuple(segments))
 
 
-def commit_roll(store: Store, roll: Roll, at: float) -> Done:
+def commit_roll(store: Store, roll: Roll, at: float) -> CommittedRoll:
     """Feeds of datasets that have been dropped meanwhile are answered so."""
-    parts = tuple(part for part in roll.parts if is_current(store.sql, part.registered))
+    segments = tuple(
+        segment for segment in roll.segments if is_current(store.sql, segment.stored)
+    )
     with store.change() as sql:
-        for part in parts:
-            _add(sql, part, at)
+        for segment in segments:
+            _add(sql, segment, at)
         answers = tuple(
-            (taken, _note(sql, taken, parsed, at))
-            if is_current(store.sql, taken.registered)
-            else (taken, NotFoundError(f"there is no dataset {taken.dataset.name!r}"))
-            for taken, parsed in roll.feeds
+            (feed, _note(sql, feed, parsed, at))
+            if is_current(store.sql, feed.stored)
+            else (feed, NotFoundError(f"there is no dataset {feed.dataset.name!r}"))
+            for feed, parsed in roll.feeds
         )
-    remove_segment_files(store, [part.file for part in roll.parts if part not in parts])
-    return Done(parts, answers, counter(store.sql, "segment"))
+    remove_segment_files(
+        store, [segment.file for segment in roll.segments if segment not in segments]
+    )
+    return CommittedRoll(segments, answers)
 
 
-def _parse(taken: Taken) -> Parsed | InputError:
+def _parse(feed: PendingFeed) -> ParsedFeed | InputError:
     try:
-        return parse_records(taken.dataset, taken.body)
+        return parse_records(feed.dataset, feed.body)
     except InputError as error:
         return error
 
 
-def _add(sql: Sql, part: Part, at: float) -> None:
+def _add(sql: Sql, segment: NewSegment, at: float) -> None:
     number = count_up(sql, "segment")
-    name, rows = part.dataset.name, part.table.num_rows
-    add_segment(sql, Segment(number, name, part.file, rows, part.bytes, at))
+    name, rows = segment.dataset.name, segment.table.num_rows
+    add_segment(sql, Segment(number, name, segment.file, rows, segment.bytes, at))
 
 
 def _note(
-    sql: Sql, taken: Taken, parsed: Parsed | InputError, at: float
+    sql: Sql, feed: PendingFeed, parsed: ParsedFeed | InputError, at: float
 ) -> Fed | InputError:
     if isinstance(parsed, InputError):
         return parsed
-    name = taken.dataset.name
+    name = feed.dataset.name
     reasons = (Reason(each.line, each.reason) for each in parsed.rejects[:REASONS])
     fed = Fed(parsed.table.num_rows, parsed.rejected, reasons=tuple(reasons))
     count_fed(sql, name, fed.rows, fed.rejected, at)
-    keep_aside(sql, name, taken.batch, parsed.rejects, at)
-    if taken.batch:
-        note_answer(sql, name, taken.batch, fed, at)
+    keep_aside(sql, name, feed.batch, parsed.rejects, at)
+    if feed.batch:
+        note_answer(sql, name, feed.batch, fed, at)
     return fed
 
 
@@ -157,25 +166,23 @@ class Feeder:
 
     One thread, the store's, calls it. Feeds are taken in the order of the calls. A
     roll begins ROLL_SECONDS after the first feed that waits, or at ROLL_BYTES; all its
-    segments, batch ids and records kept aside are one transaction. `on_segment` is
-    told the newest segment after each commit that made one.
+    segments, batch ids and records kept aside are one transaction.
     """
 
     def __init__(
         self,
         store: Store,
         keyed: KeyedState,
-        on_segment: Callable[[int], None],
         clock: Callable[[], float],
         *,
         roll_seconds: float = ROLL_SECONDS,
         roll_bytes: int = ROLL_BYTES,
     ) -> None:
         self._store, self._keyed = store, keyed
-        self._on_segment, self._clock = on_segment, clock
+        self._clock = clock
         self._roll_seconds, self._roll_bytes = roll_seconds, roll_bytes
-        self._waiting: list[Taken] = []
-        self._underway: dict[tuple[str, str], Taken] = {}  # by dataset and batch
+        self._waiting: list[PendingFeed] = []
+        self._underway: dict[tuple[str, str], PendingFeed] = {}  # by dataset and batch
         self._bytes = 0  # of all that are not answered
         self._waiting_bytes = 0
         self._some, self._full = asyncio.Event(), asyncio.Event()
@@ -190,7 +197,7 @@ class Feeder:
         InputError if the feed cannot be used at all, and UnavailableError if it could
         not be stored: then nothing of it was, and it may be sent again.
         """
-        found = registered(self._store.sql, dataset)
+        found = stored_dataset(self._store.sql, dataset)
         if batch:
             _check_batch(batch)
             answer = answered_before(self._store.sql, dataset, batch)
@@ -199,9 +206,9 @@ class Feeder:
             if (first := self._underway.get((dataset, batch))) is not None:
                 return replace(await asyncio.shield(first.answer), repeated=True)
         answer_later = asyncio.get_running_loop().create_future()
-        taken = Taken(found, body, batch, answer_later)
-        self._admit(taken)
-        return await asyncio.shield(taken.answer)
+        feed = PendingFeed(found, body, batch, answer_later)
+        self._admit(feed)
+        return await asyncio.shield(feed.answer)
 
     async def run(self) -> None:
         """Roll until cancelled, which leaves nothing half stored: feeds that are not
@@ -213,19 +220,20 @@ class Feeder:
                     await self._roll(worker)
         finally:
             self._ended = True
-            for taken in [*self._waiting, *self._underway.values()]:
-                self._answer(taken, _unavailable("the data cluster is ending"))
+            for feed in [*self._waiting, *self._underway.values()]:
+                self._answer(feed, _unavailable("the data cluster is ending"))
 
-    def _admit(self, taken: Taken) -> None:
+    def _admit(self, feed: PendingFeed) -> None:
         if self._ended:
             raise _unavailable("the data cluster is ending")
-        if self._bytes + len(taken.body) > max(MAX_WAITING_BYTES, len(taken.body)):
+        if self._bytes + len(feed.body) > max(MAX_WAITING_BYTES, len(feed.body)):
+            log.warning("feed refused: %d bytes wait to be stored", self._bytes)
             raise _unavailable(f"{self._bytes:,} bytes of feeds wait to be stored")
-        self._bytes += len(taken.body)
-        self._waiting_bytes += len(taken.body)
-        self._waiting.append(taken)
-        if taken.batch:
-            self._underway[taken.dataset.name, taken.batch] = taken
+        self._bytes += len(feed.body)
+        self._waiting_bytes += len(feed.body)
+        self._waiting.append(feed)
+        if feed.batch:
+            self._underway[feed.dataset.name, feed.batch] = feed
         self._some.set()
         if self._waiting_bytes >= self._roll_bytes:
             self._full.set()
@@ -246,12 +254,13 @@ class Feeder:
             )
             self._commit(roll)
         except _NOT_STORED as cause:
+            log.error("%d feeds could not be stored: %s", len(feeds), cause)
             error = _unavailable(f"the feed could not be stored ({cause})")
-            for taken in feeds:
-                self._answer(taken, error)
+            for feed in feeds:
+                self._answer(feed, error)
         finally:
-            for taken in feeds:  # cancelled, or an error that nobody thought of
-                self._answer(taken, _unavailable("the feed was not stored"))
+            for feed in feeds:  # cancelled, or an error that nobody thought of
+                self._answer(feed, _unavailable("the feed was not stored"))
 
     def _commit(self, roll: Roll) -> None:
         try:
@@ -259,25 +268,49 @@ class Feeder:
         except sqlite3.Error as cause:
             # After any other error the rows may be in the journal, and come back.
             if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                remove_segment_files(self._store, [part.file for part in roll.parts])
+                remove_segment_files(
+                    self._store, [segment.file for segment in roll.segments]
+                )
             raise
-        for part in done.parts:
-            if part.dataset.key:
-                self._keyed.add(part.dataset.name, part.table)
-        for taken, answer in done.answers:
-            self._answer(taken, answer)
-        if done.parts:
-            self._on_segment(done.newest)
+        for segment in done.segments:
+            if segment.dataset.key:
+                self._keyed.add(segment.dataset.name, segment.table)
+        for feed, answer in done.answers:
+            _log_rejected(feed, answer)
+            self._answer(feed, answer)
+        for segment in done.segments:
+            log.debug(
+                "dataset %r: segment written, %d rows, %d bytes",
+                segment.dataset.name,
+                segment.table.num_rows,
+                segment.bytes,
+            )
 
-    def _answer(self, taken: Taken, answer: Fed | Exception) -> None:
-        if taken.answer.done():
+    def _answer(self, feed: PendingFeed, answer: Fed | Exception) -> None:
+        if feed.answer.done():
             return
         if isinstance(answer, Fed):
-            taken.answer.set_result(answer)
+            feed.answer.set_result(answer)
         else:
-            taken.answer.set_exception(answer)
-        self._bytes -= len(taken.body)
-        self._underway.pop((taken.dataset.name, taken.batch), None)
+            feed.answer.set_exception(answer)
+        self._bytes -= len(feed.body)
+        self._underway.pop((feed.dataset.name, feed.batch), None)
+
+
+def _log_rejected(feed: PendingFeed, answer: Fed | Exception) -> None:
+    name, batch = feed.dataset.name, feed.batch
+    if isinstance(answer, Exception):
+        log.warning("dataset %r: batch %r is refused: %s", name, batch, answer)
+    elif answer.rejected:
+        log.warning(
+            "dataset %r: batch %r: %d records rejected, %d taken; line %d: %s",
+            name,
+            batch,
+            answer.rejected,
+            answer.rows,
+            answer.reasons[0].line,
+            answer.reasons[0].reason,
+        )
 
 
 def _check_batch(batch: str) -> None:

@@ -36,7 +36,7 @@ STOP_SECONDS = 5.0  # that Spark may take to stop
 _STARTER = "spark start"  # the thread
 _sessions: list[SparkSession] = []  # the one of this process, once it is up
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def main() -> int:
@@ -70,9 +70,9 @@ def _main() -> int:
         ):
             runner.run(run(launch, store))
     except (BrokerwiseError, OSError) as cause:
-        _log.error("error: %s", cause)
+        log.error("error: %s", cause)
         for detail in getattr(cause, "details", ()):
-            _log.error("  %s", detail)
+            log.error("  %s", detail)
         return 3
     return 0
 
@@ -150,7 +150,7 @@ def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSes
         if error is not None:
             started.set_exception(error)
         elif session is not None:
-            _log.info("Spark is up on %s", session.sparkContext.master)
+            log.info("Spark is up on %s", session.sparkContext.master)
             started.set_result(session)
 
     def start() -> None:

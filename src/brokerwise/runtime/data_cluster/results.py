@@ -1,6 +1,14 @@
-"""The files of results: those of one run in one file, a line of JSON each, in the order
-of subscriptions and within one of their text. No SQL but at the start."""
+"""The results of runs: a log that is kept for a while.
 
+Decided here: whether a run counts (`commit_run`), what of its results fits into an
+answer (`pull`), and which runs are forgotten.
+
+The results of one run are one file, a line of JSON each, in the order of subscriptions
+and within one of their text. A run is committed by one transaction, after its file is
+on the disk: before it nothing has happened, after it the run is never made again.
+"""
+
+import logging
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -21,6 +29,9 @@ from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BY
 # in the middle of many results is cheap.
 STRETCH_BYTES = 256 << 10
 _UNFINISHED = ".new"
+_AROUND_RESULT = 40  # bytes, in an answer
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Written:
+class ResultFile:
     """The file of a run's results, '' without any."""
 
     file: str = ""
@@ -49,14 +60,14 @@ class Written:
         return tuple(s.subscription for s in self.stretches if s.offset == 0)
 
 
-def write_results(store: Store, name: str, results: pa.Table) -> Written:
+def write_results(store: Store, name: str, results: pa.Table) -> ResultFile:
     """Put results (subscription, data), sorted, on the disk, in a file whose name
     begins with this one. Any thread may call it. A file that is never committed is
     removed at the next start."""
     if not len(results):
-        return Written()
+        return ResultFile()
     name = f"{name}-{secrets.token_hex(4)}.ndjson"
-    text, stretches = _laid_out(results)
+    text, stretches = _lay_out(results)
     path = store.result_path(name)
     new = path.with_name(name + _UNFINISHED)
     with new.open("wb") as file:
@@ -65,7 +76,7 @@ def write_results(store: Store, name: str, results: pa.Table) -> Written:
         os.fsync(file.fileno())
     os.replace(new, path)
     sync(path.parent)
-    return Written(name, len(results), len(text), stretches)
+    return ResultFile(name, len(results), len(text), stretches)
 
 
 def remove_result_files(store: Store, files: Sequence[str]) -> None:
@@ -80,10 +91,12 @@ def remove_leftover_results(store: Store) -> int:
     found = [path.name for path in (store.directory / RESULTS).iterdir()]
     left = [name for name in found if name not in named]
     remove_result_files(store, left)
+    if left:
+        log.info("result files that a crash left are removed: %d", len(left))
     return len(left)
 
 
-def _laid_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
+def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
     """The text of the file, and where each subscription's results are in it."""
     lines = pc.binary_join_element_wise(results["data"], "", "\n").combine_chunks()
     if isinstance(lines, pa.ChunkedArray):
@@ -110,12 +123,9 @@ def _stretches(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[Stretch]
             begin = stop
 
 
-_AROUND_RESULT = 40  # bytes, in an answer
-
-
 @dataclass(frozen=True)
-class Run:
-    """A run that is to be committed. `before` is the channel as it found it; it covers
+class RunScope:
+    """What a run covers. `before` is the channel as it found it; the run covers
     the segments after that up to `last_segment`, with keyed and static datasets as of
     `state_segment` and the subscriptions of `version`."""
 
@@ -131,16 +141,18 @@ class Run:
         return self.before.run + 1
 
 
-def commit_run(store: Store, run: Run, written: Written, at: float) -> bool:
+def commit_run(store: Store, scope: RunScope, written: ResultFile, at: float) -> bool:
     """Results, the channel's cursor and the version of its subscriptions, together.
     False if the channel is not as the run found it (it was dropped): then nothing is
     stored and the file is removed. Results of subscriptions that have gone meanwhile
     are nobody's."""
     with store.change() as sql:
-        committed = advance(sql, run.before, run.last_segment, run.number, run.version)
+        committed = advance(
+            sql, scope.before, scope.last_segment, scope.number, scope.version
+        )
         if committed:
-            _insert_run(sql, run, written, at)
-            _insert_results(sql, run, written)
+            _insert_run(sql, scope, written, at)
+            _insert_results(sql, scope, written)
     if not committed:
         remove_result_files(store, [written.file] if written.file else [])
     return committed
@@ -185,31 +197,32 @@ def forget_runs(
         for upto in old:
             gone += _forget(sql, *upto)
     remove_result_files(store, [file for file in gone if file])
+    log.info("runs expired, with their results: %d", len(gone))
     return len(gone)
 
 
-def _insert_run(sql: Sql, run: Run, written: Written, at: float) -> None:
+def _insert_run(sql: Sql, scope: RunScope, written: ResultFile, at: float) -> None:
     sql.execute(
         "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            run.before.channel.name,
-            run.number,
-            run.before.segment + 1,
-            run.last_segment,
-            run.state_segment,
-            run.version,
-            run.subscriptions,
+            scope.before.channel.name,
+            scope.number,
+            scope.before.segment + 1,
+            scope.last_segment,
+            scope.state_segment,
+            scope.version,
+            scope.subscriptions,
             written.rows,
             written.bytes,
             written.file,
-            run.started,
+            scope.started,
             at,
         ),
     )
 
 
-def _insert_results(sql: Sql, run: Run, written: Written) -> None:
-    name, number = run.before.channel.name, run.number
+def _insert_results(sql: Sql, scope: RunScope, written: ResultFile) -> None:
+    name, number = scope.before.channel.name, scope.number
     sql.executemany(
         "INSERT INTO results SELECT id, last + 1 + ?, ?, ?, ?, ?, ? "
         "FROM subscriptions WHERE id = ?",

@@ -1,9 +1,13 @@
-"""When channels run. Pure: no clock, no I/O.
+"""When channels run, and the loop that runs them.
 
-A channel's beats are `period` apart, counted from its creation. At a beat it becomes
-due; of those that are due, the one that waits longest starts, at most so many at once.
-A beat that finds the channel still running, or still waiting for its turn, is skipped:
-the run that is to come covers what has come since.
+Decided here: which channel runs next, and when (`Schedule`, pure: no clock, no I/O);
+and whether a channel's SQL is still good after a restart, else it is suspended
+(`Scheduler`, which starts the runs and watches Spark).
+
+A channel is due each `period`, counted from its creation. Of those that are due, the
+one that waits longest starts, at most RUNS_AT_ONCE at once. A due time that finds the
+channel still running, or still waiting for its turn, is skipped: the run that is to
+come covers what has come since.
 """
 
 import asyncio
@@ -17,19 +21,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import channels
-from brokerwise.runtime.data_cluster.channels import ChannelDescription, Key
+from brokerwise.runtime.data_cluster.channels import ChannelKey
 from brokerwise.runtime.data_cluster.datasets import all_datasets
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset
-from brokerwise.runtime.data_cluster.runs import (
-    Keyed,
-    Notify,
-    Preparing,
-    Running,
-    Turns,
+from brokerwise.runtime.data_cluster.runs import ChannelRuns, Notify, RunPlanner
+from brokerwise.runtime.data_cluster.segments import KeyedState
+from brokerwise.runtime.data_cluster.spark import (
+    Runner,
+    SparkGoneError,
+    SparkRunner,
+    warm,
 )
-from brokerwise.runtime.data_cluster.spark import Runner, SparkGoneError, warm
+from brokerwise.runtime.data_cluster.status import channel_status
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.protocol.data import ChannelStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,99 +43,102 @@ if TYPE_CHECKING:
     from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 
 RUNS_AT_ONCE = 2
-_EARLY = 1e-6  # of a period: a clock that shows the beat's own time counts as there
+WATCH_SECONDS = 1.0  # how often it is seen whether Spark is still there
+STOP_SECONDS = 5.0  # that runs under way have to end
+_EARLY = 1e-6  # of a period: a clock that shows the due time itself counts as there
+
+T = TypeVar("T")
+Check = Callable[["SparkSession", Channel, Mapping[str, Dataset]], "CheckedQuery"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Beating:
+class _Entry:
     created: float
     period: float
-    handled: int = 0  # the last beat that was seen
-    due: float | None = None  # since when it waits for its turn
+    passed: int = 0  # due times that have been handled
+    waiting_since: float | None = None  # for its turn
 
-    def last_beat(self, now: float) -> int:
+    def periods(self, now: float) -> int:
+        """Whole periods since its creation."""
         return floor((now - self.created) / self.period + _EARLY)
 
-    def time_of(self, beat: int) -> float:
-        return self.created + beat * self.period
+    def due_time(self, number: int) -> float:
+        return self.created + number * self.period
 
 
-class Agenda:
+class Schedule:
     """The channels, and which of them run. Times are seconds since 1970."""
 
     def __init__(self, at_once: int = RUNS_AT_ONCE) -> None:
         self._at_once = at_once
-        self._beating: dict[Key, _Beating] = {}
-        self._running: set[Key] = set()
+        self._entries: dict[ChannelKey, _Entry] = {}
+        self._running: set[ChannelKey] = set()
 
-    def add(self, key: Key, period: float, now: float) -> None:
-        """Its first beat is a period after its creation. One that was created before
-        is due at once if a beat has passed: whatever kept us from it, that is over."""
-        channel = _Beating(key[1], period)
-        channel.handled = max(0, channel.last_beat(now) - 1)
-        self._beating[key] = channel
+    def add(self, key: ChannelKey, period: float, now: float) -> None:
+        """It is first due a period after its creation. One that was created before is
+        due at once if a due time has passed: whatever kept us from it, that is over."""
+        entry = _Entry(key.created, period)
+        entry.passed = max(0, entry.periods(now) - 1)
+        self._entries[key] = entry
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: ChannelKey) -> None:
         """A run that is under way keeps its place until it is finished."""
-        self._beating.pop(key, None)
+        self._entries.pop(key, None)
 
-    def tick(self, now: float) -> Mapping[Key, int]:
-        """Let beats pass. How many were skipped, of which channels."""
-        skipped = {key: self._pass_beats(key, now) for key in self._beating}
-        return {key: beats for key, beats in skipped.items() if beats}
+    def tick(self, now: float) -> Mapping[ChannelKey, int]:
+        """Let time pass until now. How many due times were skipped, by channel."""
+        skipped = {key: self._pass_due_times(key, now) for key in self._entries}
+        return {key: count for key, count in skipped.items() if count}
 
-    def start(self, now: float) -> Key | None:
+    def start(self, now: float) -> ChannelKey | None:
         """The channel whose turn it is, which now counts as running; None if there is
         none or as many run as may."""
         due = [(at, key) for key, at in self._waiting() if at <= now]
         if not due or self._is_full():
             return None
         _, key = min(due)
-        self._beating[key].due = None
+        self._entries[key].waiting_since = None
         self._running.add(key)
         return key
 
-    def finish(self, key: Key, again: float | None = None) -> None:
-        """The run is over. With `again` the channel is not done: it wants its next
-        turn at that time, behind those who wait already."""
+    def finish(self, key: ChannelKey, again: float | None = None) -> None:
+        """The run is over. With `again` the channel is not done: it is due at that
+        time, behind those that wait already."""
         self._running.discard(key)
-        if key in self._beating:
-            self._beating[key].due = again
+        if key in self._entries:
+            self._entries[key].waiting_since = again
 
     def next_time(self) -> float | None:
         """When something is to be done next, if no run ends before."""
-        times = [one.time_of(one.handled + 1) for one in self._beating.values()]
+        times = [one.due_time(one.passed + 1) for one in self._entries.values()]
         if not self._is_full():
             times += [at for _, at in self._waiting()]
         return min(times, default=None)
 
-    def _waiting(self) -> list[tuple[Key, float]]:
-        everyone = self._beating.items()
-        return [(key, one.due) for key, one in everyone if one.due is not None]
+    def _waiting(self) -> list[tuple[ChannelKey, float]]:
+        entries = self._entries.items()
+        return [
+            (key, one.waiting_since)
+            for key, one in entries
+            if one.waiting_since is not None
+        ]
 
     def _is_full(self) -> bool:
         return len(self._running) >= self._at_once
 
-    def _pass_beats(self, key: Key, now: float) -> int:
-        """The beats that are skipped up to now."""
-        channel = self._beating[key]
-        beats = channel.last_beat(now) - channel.handled
-        if beats <= 0:
+    def _pass_due_times(self, key: ChannelKey, now: float) -> int:
+        """How many are skipped up to now."""
+        entry = self._entries[key]
+        count = entry.periods(now) - entry.passed
+        if count <= 0:
             return 0
-        channel.handled += beats
-        if key in self._running or channel.due is not None:
-            return beats
-        channel.due = channel.time_of(channel.handled)
-        return beats - 1
-
-
-WATCH_SECONDS = 1.0  # how often it is seen whether Spark is still there
-STOP_SECONDS = 5.0  # that runs under way have to end
-
-Check = Callable[["SparkSession", Channel, Mapping[str, Dataset]], "CheckedQuery"]
-Given = TypeVar("Given")
-
-_log = logging.getLogger(__name__)
+        entry.passed += count
+        if key in self._running or entry.waiting_since is not None:
+            return count
+        entry.waiting_since = entry.due_time(entry.passed)
+        return count - 1
 
 
 class Scheduler:
@@ -144,26 +153,24 @@ class Scheduler:
         self,
         store: Store,
         spark: "asyncio.Future[SparkSession]",
-        keyed: Keyed,
+        keyed: KeyedState,
         notify: Notify,
         *,
         wall: Callable[[], float] = time.time,
-        make_runner: Callable[["SparkSession"], Running] = Runner,
+        make_runner: Callable[["SparkSession"], Runner] = SparkRunner,
         check: Check | None = None,
-        warm_up: Callable[[Store, Running, "SparkSession"], None] = warm,
+        warm_up: Callable[[Store, Runner, "SparkSession"], None] = warm,
     ) -> None:
         self._store, self._spark, self._wall = store, spark, wall
         self._make_runner, self._check = make_runner, check or _check
         self._warm_up = warm_up
-        self._runner: Running | None = None
-        self._agenda = Agenda()
-        self._checked: dict[Key, CheckedQuery] = {}
-        self._suspended: dict[Key, str] = {}
-        self._turns = Turns(store, Preparing(store, keyed), notify, wall)
+        self._runner: Runner | None = None
+        self._schedule = Schedule()
+        self._checked: dict[ChannelKey, CheckedQuery] = {}
+        self._suspended: dict[ChannelKey, str] = {}
+        self._runs = ChannelRuns(store, RunPlanner(store, keyed), notify, wall)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._chores: list[
-            asyncio.Task[None]
-        ] = []  # those that never end by themselves
+        self._endless: list[asyncio.Task[None]] = []  # those of them to be cancelled
         self._pool = ThreadPoolExecutor(RUNS_AT_ONCE + 2, "channels")
         self._woken = asyncio.Event()
 
@@ -176,13 +183,13 @@ class Scheduler:
         try:
             spark = await asyncio.shield(self._spark)
             self._runner = self._make_runner(spark)
-            self._chores = [
-                self._begin(self._prepare(spark, self._runner)),
+            self._endless = [
+                self._begin(self._resume(spark, self._runner)),
                 self._begin(self._watch()),
             ]
             while True:
                 self._woken.clear()
-                self._beat(self._runner)
+                self._start_due(self._runner)
                 await self._pause()
                 for task in [task for task in self._tasks if task.done()]:
                     self._tasks.discard(task)
@@ -214,17 +221,17 @@ class Scheduler:
                     "just now"
                 )
             channels.create_channel(sql, channel, read, at)
-        self._admit((channel.name, at), channel, checked)
+        self._admit(ChannelKey(channel.name, at), channel, checked)
         return checked
 
     def drop(self, name: str) -> tuple[str, ...]:
         """The channel goes, with its subscriptions and results. The files of those:
-        the caller removes them (result_files.remove_files). Raises NotFoundError."""
-        key = self._key(name)
+        the caller removes them (results.remove_result_files). Raises NotFoundError."""
+        key = channels.state_of(self._store.sql, name).key
         with self._store.change() as sql:
             files = channels.drop_channel(sql, name)
-        self._agenda.remove(key)
-        self._turns.forget(key)
+        self._schedule.remove(key)
+        self._runs.forget(key)
         self._checked.pop(key, None)
         self._suspended.pop(key, None)
         if self._runner is not None:
@@ -232,61 +239,65 @@ class Scheduler:
             self._runner.forget(name)
         return files
 
-    def describe(self, name: str) -> ChannelDescription:
-        """Raises NotFoundError."""
-        key = self._key(name)
+    def status(self, name: str, *, details: bool = True) -> ChannelStatus:
+        """As status.channel_status. Raises NotFoundError."""
+        key = channels.state_of(self._store.sql, name).key
         checked = self._checked.get(key)
-        return channels.describe(
+        return channel_status(
             self._store.sql,
             name,
             columns=() if checked is None else checked.columns,
             suspended=self._suspended.get(key, ""),
+            details=details,
         )
 
-    def _key(self, name: str) -> Key:
-        return name, channels.state_of(self._store.sql, name).created
-
-    def _find_key(self, name: str) -> Key | None:
+    def _find_key(self, name: str) -> ChannelKey | None:
         """None if it was dropped meanwhile."""
-        there = channels.find_channel(self._store.sql, name) is not None
-        return self._key(name) if there else None
+        sql = self._store.sql
+        there = channels.find_channel(sql, name) is not None
+        return channels.state_of(sql, name).key if there else None
 
-    def _admit(self, key: Key, channel: Channel, checked: "CheckedQuery") -> None:
+    def _admit(
+        self, key: ChannelKey, channel: Channel, checked: "CheckedQuery"
+    ) -> None:
         self._checked[key] = checked
-        self._agenda.add(key, channel.period, self._wall())
+        self._schedule.add(key, channel.period, self._wall())
         self.wake()
 
-    async def _prepare(self, spark: "SparkSession", runner: Running) -> None:
+    async def _resume(self, spark: "SparkSession", runner: Runner) -> None:
         """The channels of before: their SQL was good then. One that is not any more
         is suspended; the others go on. Without any, there is time to warm Spark."""
         found = channels.all_channels(self._store.sql)
         for channel in found:
             key = self._find_key(channel.name)
             if key is not None and key not in self._checked:
-                await self._approve(spark, key, channel)
+                await self._resume_channel(spark, key, channel)
         if not found:
             await self._in_thread(lambda: self._warm_up(self._store, runner, spark))
 
-    async def _approve(self, spark: "SparkSession", key: Key, channel: Channel) -> None:
+    async def _resume_channel(
+        self, spark: "SparkSession", key: ChannelKey, channel: Channel
+    ) -> None:
         datasets = all_datasets(self._store.sql)
         try:
-            checked = await self._check_patiently(spark, channel, datasets)
+            checked = await self._check_twice(spark, channel, datasets)
         except Exception as cause:  # whatever Spark makes of it, other channels run
             await self._check_alive()
             if not isinstance(cause, InputError):
-                _log.exception("channel %s could not be checked", channel.name)
+                log.exception("channel %r could not be checked", channel.name)
             reason = "\n".join([str(cause), *getattr(cause, "details", ())])
             self._suspended[key] = reason
-            _log.error("channel %s is suspended: %s", channel.name, reason)
+            log.error("channel %r is suspended: %s", channel.name, reason)
             return
         if key == self._find_key(channel.name):
             self._admit(key, channel, checked)
+            log.info("channel %r goes on, each %g s", channel.name, channel.period)
 
-    async def _check_patiently(
+    async def _check_twice(
         self, spark: "SparkSession", channel: Channel, datasets: Mapping[str, Dataset]
     ) -> "CheckedQuery":
-        """Twice, unless the refusal points at a place in the text: just after its
-        start Spark may only have been too slow."""
+        """Once, if the refusal points at a place in the text: just after its start
+        Spark may only have been too slow."""
         try:
             return await self._in_thread(lambda: self._check(spark, channel, datasets))
         except InputError as cause:
@@ -294,27 +305,32 @@ class Scheduler:
                 raise
         return await self._in_thread(lambda: self._check(spark, channel, datasets))
 
-    def _beat(self, runner: Running) -> None:
+    def _start_due(self, runner: Runner) -> None:
         now = self._wall()
-        for (name, _), beats in self._agenda.tick(now).items():
+        for key, count in self._schedule.tick(now).items():
             with self._store.change() as sql:
-                channels.note_skipped(sql, name, beats)
-            _log.warning("channel %s: beats skipped: %d", name, beats)
-        while (key := self._agenda.start(now)) is not None:
-            self._begin(self._turn(key, runner))
+                channels.note_skipped(sql, key.name, count)
+            log.warning(
+                "channel %r is late: runs skipped: %d; the one before still runs, or "
+                "waits for its turn",
+                key.name,
+                count,
+            )
+        while (key := self._schedule.start(now)) is not None:
+            self._begin(self._run_once(key, runner))
 
-    async def _turn(self, key: Key, runner: Running) -> None:
+    async def _run_once(self, key: ChannelKey, runner: Runner) -> None:
         again = None
         try:
             checked = self._checked.get(key)
             if checked is not None:  # else it was dropped just now
-                again = await self._turns.take(key, checked, runner, self._pool)
+                again = await self._runs.run_once(key, checked, runner, self._pool)
         finally:
-            self._agenda.finish(key, again)
+            self._schedule.finish(key, again)
 
     async def _pause(self) -> None:
-        """Until the next beat, or until something has happened."""
-        at = self._agenda.next_time()
+        """Until a channel is due, or until something has happened."""
+        at = self._schedule.next_time()
         seconds = None if at is None else max(0.001, at - self._wall())
         waiting = asyncio.ensure_future(self._woken.wait())
         try:
@@ -330,9 +346,10 @@ class Scheduler:
     async def _check_alive(self) -> None:
         runner = self._runner
         if runner is not None and not await self._in_thread(runner.is_alive):
+            log.error("Spark has ended")
             raise SparkGoneError("Spark has ended")
 
-    async def _in_thread(self, work: Callable[[], Given]) -> Given:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -343,7 +360,7 @@ class Scheduler:
 
     async def _stop(self) -> None:
         """Runs under way are told to end; one that does not is left behind."""
-        for task in self._chores:
+        for task in self._endless:
             task.cancel()
         if self._runner is not None:
             self._runner.cancel()

@@ -1,8 +1,16 @@
 """Segments: records that were fed, one Parquet file each, which a row names.
 
+Decided here: when a file may be written and removed, what the latest record of each key
+is (`KeyedState`), and how long what was fed is kept (`Retention`).
+
 A file is on the disk, under its name, before its row is committed, and is removed only
 after its row is gone. So a row always has its file; a file without a row is what a
 crash left, and `remove_leftover_segments` removes it at the start.
+
+Segments of append datasets are kept until every channel that reads them has covered
+them, and an hour at least; of keyed ones, the latest of each key: their segments are
+merged now and then; static ones for ever. Batch ids are kept for a day, and of the
+rejected records the newest of each dataset.
 """
 
 import asyncio
@@ -20,12 +28,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from brokerwise.runtime.data_cluster.datasets import (
-    Registered,
+    StoredDataset,
     all_datasets,
     forget_answers,
     forget_aside,
     is_current,
-    registered,
+    stored_dataset,
 )
 from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.records import arrow_schema
@@ -34,6 +42,13 @@ from brokerwise.runtime.process.state_file import Sql, StateError, sync
 from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
 ANY = (1 << 63) - 1  # later than any segment
+TIDY_SECONDS = 60.0
+MOST_SEGMENTS = 1_000  # of a keyed dataset, before they are merged
+BATCH_SECONDS = 86_400.0  # a batch id is known so long
+MOST_ASIDE = 10_000  # rejected records that are kept, of each dataset
+_NEWS_ROWS = 10_000  # that may wait to be merged, or as many as there are keys
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,19 @@ def segments_of(
         (dataset, after, upto),
     )
     return tuple(Segment(*row) for row in rows.fetchall())
+
+
+def next_segments(
+    sql: Sql, datasets: Sequence[str], after: int, most: int
+) -> tuple[Segment, ...]:
+    """The first of these datasets after a number, at most so many, in order."""
+    marks = ", ".join("?" * len(datasets))
+    rows = sql.execute(
+        "SELECT number, dataset, file, rows, bytes, at FROM segments "
+        f"WHERE dataset IN ({marks}) AND number > ? ORDER BY number LIMIT ?",
+        (*datasets, after, most),
+    )
+    return tuple(Segment(*row) for row in rows)
 
 
 def add_segment(sql: Sql, segment: Segment) -> None:
@@ -109,8 +137,8 @@ def remove_segment_files(store: Store, files: Iterable[str]) -> None:
         for name in (path, _draft(path)):
             try:
                 name.unlink(missing_ok=True)
-            except OSError:
-                continue
+            except OSError as cause:
+                log.warning("the segment file %r stays: %s", name.name, cause)
 
 
 def remove_leftover_segments(store: Store) -> int:
@@ -120,6 +148,8 @@ def remove_leftover_segments(store: Store) -> int:
     found = {path.name for path in (store.directory / SEGMENTS).iterdir()}
     for name in found - named:
         store.segment_path(name).unlink()
+    if found - named:
+        log.info("segment files that a crash left are removed: %d", len(found - named))
     return len(found - named)
 
 
@@ -146,12 +176,9 @@ def _read(path: Path) -> pa.Table:
         raise StateError(f"cannot read the segment {path}: {cause}") from cause
 
 
-_NEWS_ROWS = 10_000  # that may wait to be merged, or as many as there are keys
-
-
 @dataclass
 class _Latest:
-    registered: Registered
+    stored: StoredDataset
     table: pa.Table
     news: list[pa.Table] = field(default_factory=list)
 
@@ -188,9 +215,9 @@ class KeyedState:
         return latest.table
 
     def _current(self, name: str) -> _Latest:
-        found = registered(self._store.sql, name)
+        found = stored_dataset(self._store.sql, name)
         latest = self._latest.get(name)
-        if latest is None or latest.registered != found:
+        if latest is None or latest.stored != found:
             latest = _Latest(found, arrow_schema(found.dataset).empty_table())
             self._latest[name] = latest
         return latest
@@ -218,15 +245,9 @@ def latest_of(records: pa.Table, key: str) -> pa.Table:
 
 def _merge(latest: _Latest) -> None:
     records = pa.concat_tables([latest.table, *latest.news])
-    latest.table = latest_of(records, latest.registered.dataset.key)
+    latest.table = latest_of(records, latest.stored.dataset.key)
     latest.news.clear()
 
-
-_log = logging.getLogger(__name__)
-TIDY_SECONDS = 60.0
-MOST_SEGMENTS = 1_000  # of a keyed dataset, before they are merged
-BATCH_SECONDS = 86_400.0  # a batch id is known so long
-MOST_ASIDE = 10_000  # records kept aside, of each dataset
 
 _COVERED = """
 DELETE FROM segments
@@ -238,7 +259,7 @@ RETURNING file
 """
 
 
-class KeptSegments:
+class Retention:
     """Removes what need not be kept any more. One thread, the store's, calls it."""
 
     def __init__(
@@ -254,9 +275,10 @@ class KeptSegments:
             try:
                 await self.tidy()
             except (OSError, sqlite3.Error) as cause:
-                _log.warning("old segments could not be tidied up: %s", cause)
+                log.warning("old segments could not be tidied up: %s", cause)
 
     async def tidy(self) -> None:
+        """Once."""
         self.forget()
         for dataset in all_datasets(self._store.sql).values():
             if dataset.kind is DatasetKind.KEYED:
@@ -271,12 +293,14 @@ class KeptSegments:
             for name in all_datasets(sql):
                 forget_aside(sql, name, MOST_ASIDE)
         remove_segment_files(self._store, [file for (file,) in files])
+        if files:
+            log.info("segments that every channel has covered expired: %d", len(files))
 
     async def merge(self, name: str, most: int = MOST_SEGMENTS) -> None:
         """If a keyed dataset has more than `most` segments: one with the latest of
         each key takes their place, under the number of the last."""
         sql = self._store.sql
-        found, segments = registered(sql, name), segments_of(sql, name)
+        found, segments = stored_dataset(sql, name), segments_of(sql, name)
         if len(segments) <= most:
             return
         table, file = self._keyed.table(name), new_file(name)
@@ -293,3 +317,9 @@ class KeptSegments:
             merged = Segment(last.number, name, file, table.num_rows, sizes[0], last.at)
             add_segment(sql, merged)
         remove_segment_files(self._store, [segment.file for segment in segments])
+        log.info(
+            "dataset %r: %d segments are merged into one of %d rows",
+            name,
+            len(segments),
+            table.num_rows,
+        )

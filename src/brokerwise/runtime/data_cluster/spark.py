@@ -1,14 +1,22 @@
-"""The settings of the Spark session that runs channels: it lives for long, its jobs are
-short, and somebody waits for each."""
+"""Spark: the session that runs channels, and one run on it, for all subscriptions.
 
+Decided here: what a run may take (`Limits`), and whose fault a failure is: that of the
+query and its records (`RunError`: again it would fail again), or that of the machines
+that Spark runs on (`SparkTroubleError`: another time it may succeed).
+"""
+
+import logging
 import os
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from brokerwise.model.errors import BrokerwiseError
@@ -17,6 +25,7 @@ from brokerwise.runtime.data_cluster.definitions import (
     Column,
     ColumnType,
     Dataset,
+    DatasetKind,
     microseconds,
 )
 from brokerwise.runtime.data_cluster.records import (
@@ -24,41 +33,40 @@ from brokerwise.runtime.data_cluster.records import (
     arrow_type,
     spark_schema,
 )
+from brokerwise.runtime.data_cluster.segments import (
+    new_file,
+    remove_segment_files,
+    write_files,
+)
 from brokerwise.runtime.data_cluster.sql.splice import (
     SUBSCRIPTION,
     SUBSCRIPTIONS,
     column_of,
     query_session,
 )
-from brokerwise.runtime.protocol.limits import RUN_BYTES
+from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.protocol.limits import (
+    MAX_RECORD_BYTES,
+    RUN_BYTES,
+    RUN_ROWS,
+    RUN_SECONDS,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
-import logging
-import threading
-from itertools import count
-from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
+MAX_RESULT_BYTES = MAX_RECORD_BYTES  # of one result
+REASON_LENGTH = 500
+# Static datasets up to this size go into the plan itself: no files to open, no job to
+# broadcast them. Larger ones Spark reads.
+IN_PLAN_BYTES = 8 << 20
+_CANCEL_SECONDS = 0.5  # a run that must end is told so this often: it may start jobs
+_GLOB = re.compile(r"([\\*?\[\]{}])")
 
-from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES, RUN_ROWS, RUN_SECONDS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-from brokerwise.runtime.data_cluster.definitions import DatasetKind
-from brokerwise.runtime.data_cluster.segments import (
-    new_file,
-    remove_segment_files,
-    write_files,
-)
-from brokerwise.runtime.data_cluster.store import Store
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from brokerwise.runtime.data_cluster.runs import Running
+_groups = count(1)
+log = logging.getLogger(__name__)
 
 # Beside the results themselves a run hands over their subscriptions and offsets.
 _MOST_COLLECTED = RUN_BYTES + RUN_BYTES // 4
@@ -97,8 +105,6 @@ def service_settings(master: str | None) -> dict[str, str]:
     is_local = master is None or master.startswith("local")
     return _ALWAYS | (_LOCAL if is_local else {})
 
-
-REASON_LENGTH = 500
 
 _EXECUTOR_LOST = re.compile("ExecutorLostFailure")
 # What is nobody's fault who wrote a query or a record: it may pass.
@@ -141,7 +147,7 @@ class SparkGoneError(BrokerwiseError):
     """The Spark session is there no more; only a new process has another one."""
 
 
-def failure(error: Exception, most_bytes: int) -> BrokerwiseError:
+def run_failure(error: Exception, most_bytes: int) -> BrokerwiseError:
     """What an error in a run means while Spark itself lives; `most_bytes` is the limit
     that its results have."""
     text = str(error)
@@ -159,7 +165,7 @@ def failure(error: Exception, most_bytes: int) -> BrokerwiseError:
 
 
 def _has_condition(error: Exception) -> bool:
-    """Whether Spark itself names what is wrong with a query or a value in it."""
+    """True if Spark itself names what is wrong with a query or a value in it."""
     condition = getattr(error, "getCondition", lambda: None)
     return condition() is not None
 
@@ -177,14 +183,8 @@ def _first_line(text: str) -> str:
     return re.sub(r" SQLSTATE: \w+$", "", line)[:REASON_LENGTH]
 
 
-# Static datasets up to this size go into the plan itself: no files to open, no job to
-# broadcast them. Larger ones Spark reads.
-IN_PLAN_BYTES = 8 << 20
-_GLOB = re.compile(r"([\\*?\[\]{}])")
-
-
 @dataclass(frozen=True)
-class Subscribed:
+class ChannelSubscriptions:
     """The subscriptions of a channel: their numbers, and the values of its parameters,
     in its order, as JSON texts. With the same `mark` they are the same."""
 
@@ -202,7 +202,7 @@ class Work:
     channel: Channel
     query: "CheckedQuery"
     datasets: Mapping[str, Dataset]
-    subscribed: Subscribed
+    subscriptions: ChannelSubscriptions
     new: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     static: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keyed: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -217,8 +217,10 @@ class Views:
         self._shown: dict[str, object] = {}
 
     def show(self, work: Work) -> None:
-        if self._is_new(SUBSCRIPTIONS, work.subscribed.mark):
-            self._show(SUBSCRIPTIONS, subscription_table(work.channel, work.subscribed))
+        if self._is_new(SUBSCRIPTIONS, work.subscriptions.mark):
+            self._show(
+                SUBSCRIPTIONS, subscription_table(work.channel, work.subscriptions)
+            )
         for name, dataset in work.datasets.items():
             if name in work.keyed:
                 self._show_keyed(name, work.keyed[name])
@@ -256,11 +258,13 @@ class Views:
         return True
 
 
-def subscription_table(channel: Channel, subscribed: Subscribed) -> pa.Table:
+def subscription_table(
+    channel: Channel, subscriptions: ChannelSubscriptions
+) -> pa.Table:
     """The view that a checked query has its parameters from."""
-    text = f"[{','.join(subscribed.values)}]"
+    text = f"[{','.join(subscriptions.values)}]"
     rows = msgspec.json.decode(text, type=list[list[Any]])
-    columns = {SUBSCRIPTION: pa.array(subscribed.numbers, pa.int64())}
+    columns = {SUBSCRIPTION: pa.array(subscriptions.numbers, pa.int64())}
     for place, parameter in enumerate(channel.parameters):
         values = [row[place] for row in rows]
         columns[column_of(parameter.name)] = _array(parameter, values)
@@ -278,13 +282,6 @@ def _spark_path(file: str) -> str:
     return "file://" + _GLOB.sub(r"\\\1", file)
 
 
-MAX_RESULT_BYTES = MAX_RECORD_BYTES  # of one result
-_CANCEL_SECONDS = 0.5  # a run that must end is told so this often: it may start jobs
-
-_groups = count(1)
-_log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True)
 class Limits:
     """Of one run: how long it may take, and what all its results may come to."""
@@ -294,7 +291,16 @@ class Limits:
     bytes: int = RUN_BYTES
 
 
-class Runner:
+class Runner(Protocol):
+    """What runs channels: SparkRunner, and in tests others."""
+
+    def run(self, work: Work) -> pa.Table: ...
+    def cancel(self, channel: str | None = None) -> None: ...
+    def forget(self, channel: str) -> None: ...
+    def is_alive(self) -> bool: ...
+
+
+class SparkRunner:
     """Runs channels, several at once (each in a thread of its own), but never one and
     the same twice at once."""
 
@@ -336,7 +342,7 @@ class Runner:
         self._views.pop(channel, None)
 
     def is_alive(self) -> bool:
-        """Whether Spark is there. Waits for an answer of the JVM."""
+        """True if Spark is there. Waits for an answer of the JVM."""
         return is_alive(self._spark)
 
     def _collect(self, work: Work) -> pa.Table:
@@ -361,7 +367,7 @@ class Runner:
         if watch.is_late:
             seconds = self._limits.seconds
             return LimitError("seconds", f"it takes longer than {seconds:g} s")
-        return failure(cause, self._limits.bytes)
+        return run_failure(cause, self._limits.bytes)
 
 
 class _Watch:
@@ -400,7 +406,7 @@ class _Watch:
             try:
                 self._context.cancelJobGroup(self._group)
             except Exception as cause:  # the run itself fails of it, and says so
-                _log.debug("a run cannot be cancelled: %s", cause)
+                log.debug("a run cannot be cancelled: %s", cause)
             self._ended.wait(_CANCEL_SECONDS)
 
 
@@ -447,8 +453,9 @@ _CHANNEL = Channel(
 )
 
 
-def warm(store: Store, runner: "Running", spark: "SparkSession") -> None:
-    """Returns once Spark is warm, seconds later. A failure is of no consequence, but
+def warm(store: Store, runner: Runner, spark: "SparkSession") -> None:
+    """A run for nobody: Spark's first one takes many times as long as later ones.
+    Returns once Spark is warm, seconds later. A failure is of no consequence, but
     that Spark is gone: SparkGoneError. Uses no SQL: any thread may call it."""
     table = pa.table([[1, 2], ["a", "b"]], schema=arrow_schema(_NEW))
     file = new_file(_NAME)  # where executors find it; a crash leaves nothing for long
@@ -458,7 +465,7 @@ def warm(store: Store, runner: "Running", spark: "SparkSession") -> None:
     except SparkGoneError:
         raise
     except (BrokerwiseError, OSError) as cause:
-        _log.warning("Spark could not be warmed: %s", cause)
+        log.warning("Spark could not be warmed: %s", cause)
     finally:
         remove_segment_files(store, [file])
         runner.forget(_NAME)
@@ -472,7 +479,7 @@ def _work(spark: "SparkSession", file: str, state: pa.Table) -> Work:
         _CHANNEL,
         check_query(spark, _CHANNEL, datasets),
         datasets,
-        Subscribed((2, 2), (1, 2), ("[1]", "[2]")),
+        ChannelSubscriptions((2, 2), (1, 2), ("[1]", "[2]")),
         new={_NAME: (file,)},
         keyed={_STATE: state},
     )

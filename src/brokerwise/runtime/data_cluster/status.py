@@ -1,12 +1,12 @@
-"""What the data cluster shows of its state, to operators and to Prometheus."""
+"""What the data cluster shows of its state, to operators and to Prometheus: datasets,
+channels, the whole, and the CPU seconds that it has used."""
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
-from brokerwise.runtime.data_cluster import datasets
-from brokerwise.runtime.data_cluster.channels import ChannelDescription
+from brokerwise.runtime.data_cluster.channels import state_of
+from brokerwise.runtime.data_cluster.datasets import fed_counts, stored_dataset
 from brokerwise.runtime.data_cluster.definitions import Column
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.data import (
@@ -19,51 +19,79 @@ from brokerwise.runtime.protocol.data import (
     Typed,
 )
 
+LAST_REJECTED = 20  # records of a dataset that are shown
+LAST_RUNS = 20  # of a channel
+LAST_SET_ASIDE = 100  # segments of a channel
 
-def dataset_status(sql: Sql, name: str, *, alone: bool) -> DatasetStatus:
-    """With the last records kept aside if it is shown alone. Raises NotFoundError."""
-    found = datasets.describe(sql, name)
-    aside = (KeptAside(**asdict(each)) for each in found.last_rejected)
+
+def dataset_status(sql: Sql, name: str, *, details: bool = True) -> DatasetStatus:
+    """The last rejected records, newest first, are `details`. Raises NotFoundError."""
+    found = stored_dataset(sql, name)
+    dataset, counts = found.dataset, fed_counts(sql, name)
+    rows, segments, size = sql.execute(
+        "SELECT coalesce(sum(rows), 0), count(*), coalesce(sum(bytes), 0) "
+        "FROM segments WHERE dataset = ?",
+        (name,),
+    ).fetchone()
     return DatasetStatus(
-        found.dataset.name,
-        found.dataset.kind,
-        _typed(found.dataset.columns),
-        found.dataset.key,
+        dataset.name,
+        dataset.kind,
+        _typed(dataset.columns),
+        dataset.key,
         found.created,
-        found.rows,
-        found.segments,
-        found.bytes,
-        found.fed,
-        found.rejected,
-        found.last_fed,
-        tuple(aside) if alone else (),
+        rows,
+        segments,
+        size,
+        counts.fed,
+        counts.rejected,
+        counts.last_fed,
+        _last_rejected(sql, name) if details else (),
     )
 
 
-def channel_status(found: ChannelDescription, *, alone: bool) -> ChannelStatus:
-    """With its last runs and what it set aside if it is shown alone."""
-    channel = found.channel
+def channel_status(
+    sql: Sql,
+    name: str,
+    *,
+    columns: tuple[Typed, ...] = (),
+    suspended: str = "",
+    details: bool = True,
+) -> ChannelStatus:
+    """Its last runs and what it set aside, newest first, are `details`. `columns` are
+    those of a result, unknown until the SQL has been checked since the start. Raises
+    NotFoundError."""
+    state = state_of(sql, name)
+    channel = state.channel
     return ChannelStatus(
         channel.name,
         channel.sql,
         _typed(channel.parameters),
         channel.period,
-        found.datasets,
-        found.created,
-        tuple(Typed(*column) for column in found.columns),
-        found.subscriptions,
-        found.frontends,
-        found.runs,
-        found.skipped,
-        found.segment,
-        found.set_aside_count,
-        found.suspended,
-        tuple(SegmentSetAside(**asdict(s)) for s in found.set_aside) if alone else (),
-        tuple(Run(**asdict(run)) for run in found.last_runs) if alone else (),
+        state.datasets,
+        state.created,
+        columns,
+        subscriptions=_number(
+            sql, "SELECT count(*) FROM subscriptions WHERE channel = ?", name
+        ),
+        frontends=_number(
+            sql,
+            "SELECT count(*) FROM subscriptions s JOIN frontends f "
+            "ON f.subscription = s.id WHERE s.channel = ?",
+            name,
+        ),
+        runs=state.run,
+        skipped=_number(sql, "SELECT skipped FROM channels WHERE name = ?", name),
+        segment=state.segment,
+        set_aside_count=_number(
+            sql, "SELECT count(*) FROM set_aside WHERE channel = ?", name
+        ),
+        suspended=suspended,
+        set_aside=_set_aside(sql, name) if details else (),
+        last_runs=_last_runs(sql, name) if details else (),
     )
 
 
-def status(
+def data_status(
     sql: Sql, *, instance: str, started: float, spark: str, master: str, cpu: float
 ) -> DataStatus:
     def count(what: str) -> int:
@@ -134,12 +162,42 @@ _COUNTED = {
 }
 
 
+def _last_rejected(sql: Sql, name: str) -> tuple[KeptAside, ...]:
+    rows = sql.execute(
+        "SELECT batch, line, text, reason, at FROM rejected WHERE dataset = ? "
+        "ORDER BY id DESC LIMIT ?",
+        (name, LAST_REJECTED),
+    )
+    return tuple(KeptAside(*row) for row in rows)
+
+
+def _set_aside(sql: Sql, name: str) -> tuple[SegmentSetAside, ...]:
+    """`dataset` is empty once the records are not kept any more."""
+    rows = sql.execute(
+        "SELECT a.segment, coalesce(s.dataset, ''), a.reason, a.at FROM set_aside a "
+        "LEFT JOIN segments s ON s.number = a.segment WHERE a.channel = ? "
+        "ORDER BY a.segment DESC LIMIT ?",
+        (name, LAST_SET_ASIDE),
+    )
+    return tuple(SegmentSetAside(*row) for row in rows)
+
+
+def _last_runs(sql: Sql, name: str) -> tuple[Run, ...]:
+    rows = sql.execute(
+        "SELECT run, started, committed - started, first_segment, last_segment, "
+        "subscriptions, rows, bytes FROM runs WHERE channel = ? "
+        "ORDER BY run DESC LIMIT ?",
+        (name, LAST_RUNS),
+    )
+    return tuple(Run(*row) for row in rows)
+
+
 def _typed(columns: Iterable[Column]) -> tuple[Typed, ...]:
     return tuple(Typed(column.name, column.type) for column in columns)
 
 
-def _number(sql: Sql, query: str) -> int:
-    (number,) = sql.execute(query).fetchone()
+def _number(sql: Sql, query: str, *values: str) -> int:
+    (number,) = sql.execute(query, values).fetchone()
     return int(number)
 
 

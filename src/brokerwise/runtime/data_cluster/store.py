@@ -1,8 +1,9 @@
-"""The tables of the data cluster's state. Their version is the file's user_version.
+"""The data cluster's state: one SQLite file, and the files that it names.
 
-The bulk is in files beside it, which are written and on the disk before a row here
-names them: `segments/` (Parquet: records that were fed) and `results/` (lines of JSON).
-A file that no row names is what a crash left, and is removed at the next start.
+The tables' version is the file's user_version. The bulk is in files beside it, which
+are written and on the disk before a row here names them: `segments/` (Parquet: records
+that were fed) and `results/` (lines of JSON). A file that no row names is what a crash
+left, and is removed at the next start.
 """
 
 import os

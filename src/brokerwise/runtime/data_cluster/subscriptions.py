@@ -1,7 +1,16 @@
-"""Which brokers there are, and under which epoch each may speak. Calls that change
-something are part of the caller's transaction."""
+"""Who wants which channel, with which parameters, what they have had, and which broker
+serves them, in SQL.
+
+Decided here: whether a broker may still speak (`check_epoch`: only under its newest
+epoch), where a subscriber begins, and when users and brokers that have gone are
+forgotten. A backend subscription is there once for a channel and parameters, while any
+user has it; a user's is a frontend. Whenever a backend subscription comes or goes, the
+counter `version` goes up. Calls that change something are part of the caller's
+transaction, and the caller has checked the broker's epoch.
+"""
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -25,6 +34,12 @@ from brokerwise.runtime.protocol.names import parse_channel_topic
 HEARD_SECONDS = 10.0  # that a broker speaks is stored no more often than this
 _FLEET = "fleet"  # the setting: whose brokers these are
 
+log = logging.getLogger(__name__)
+
+# The values of a channel's parameters, in its order; raises BrokerwiseError if there
+# is no such channel or a value is not as it must be.
+ValuesOf = Callable[[str, Mapping[str, str]], tuple[object, ...]]
+
 
 @dataclass(frozen=True)
 class KnownBroker:
@@ -44,6 +59,8 @@ def create_broker(sql: Sql, creation: BrokerCreation, at: float) -> None:
         raise _outdated(creation.broker, creation.epoch, known)
     if known is not None and creation.epoch > known:
         put_offline(sql, creation.broker, at)
+    if known != creation.epoch:
+        log.info("broker %r is there, epoch %d", creation.broker, creation.epoch)
     sql.execute(
         "INSERT INTO brokers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
         "url = excluded.url, epoch = excluded.epoch, heard = excluded.heard",
@@ -56,6 +73,7 @@ def check_epoch(sql: Sql, broker: str, epoch: int) -> None:
     and has been replaced must change nothing when it wakes."""
     known = _epoch(sql, broker)
     if known is None:
+        log.warning("broker %r speaks and is unknown: refused", broker)
         raise ConflictError(f"broker {broker!r} has not created itself: createbroker")
     if epoch != known:
         raise _outdated(broker, epoch, known)
@@ -70,7 +88,7 @@ def note_heard(sql: Sql, broker: str, at: float) -> None:
 
 
 def is_note_due(sql: Sql, broker: str, at: float) -> bool:
-    """Whether `note_heard` would store something."""
+    """True if `note_heard` would store something."""
     found = sql.execute(
         "SELECT 1 FROM brokers WHERE name = ? AND heard < ?",
         (broker, at - HEARD_SECONDS),
@@ -94,11 +112,12 @@ def forget_silent(sql: Sql, at: float) -> list[str]:
     ).fetchall()
     for name, heard in silent:
         put_offline(sql, name, heard)
+        log.warning("broker %r is lost: silent for %.0f s", name, at - heard)
         sql.execute("DELETE FROM brokers WHERE name = ?", (name,))
     return [str(name) for name, _ in silent]
 
 
-def begin(sql: Sql, fleet: str, at: float) -> None:
+def begin_fleet(sql: Sql, fleet: str, at: float) -> None:
     """The process starts, in the fleet with this digest. While it was away it could
     hear nobody, so every broker counts as heard now. Another fleet's brokers are
     forgotten: those with the same names are others."""
@@ -107,7 +126,9 @@ def begin(sql: Sql, fleet: str, at: float) -> None:
         sql.execute(
             "UPDATE frontends SET broker = '', seen = ? WHERE broker != ''", (at,)
         )
-        sql.execute("DELETE FROM brokers")
+        gone = sql.execute("DELETE FROM brokers").rowcount
+        if gone:
+            log.info("another fleet: %d brokers of before are forgotten", gone)
         sql.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (_FLEET, fleet))
     sql.execute("UPDATE brokers SET heard = ?", (at,))
 
@@ -125,14 +146,10 @@ def _epoch(sql: Sql, broker: str) -> int | None:
 
 
 def _outdated(broker: str, epoch: int, known: int) -> ConflictError:
+    log.warning("broker %r is fenced: epoch %d, its newest is %d", broker, epoch, known)
     return ConflictError(
         f"broker {broker!r}: found epoch {epoch}, expected its newest, {known}"
     )
-
-
-# The values of a channel's parameters, in its order; raises BrokerwiseError if there
-# is no such channel or a value is not as it must be.
-ValuesOf = Callable[[str, Mapping[str, str]], tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -211,14 +228,22 @@ def acknowledge(sql: Sql, request: AcknowledgeRequest, at: float) -> None:
     note_heard(sql, request.broker, at)
 
 
-def lapse(sql: Sql, at: float) -> list[int]:
+def forget_offline(sql: Sql, at: float) -> list[int]:
     """Forget users who have been offline for longer than anything is kept; the
     backend subscriptions that nobody has any more, which are removed."""
     gone = sql.execute(
         "DELETE FROM frontends WHERE broker = '' AND seen < ? RETURNING subscription",
         (at - KEPT_SECONDS,),
     ).fetchall()
-    return _remove_unwanted(sql, {number for (number,) in gone})
+    removed = _remove_unwanted(sql, {number for (number,) in gone})
+    if gone:
+        log.info(
+            "subscriptions of users who stayed offline: %d forgotten, %d topics with "
+            "them",
+            len(gone),
+            len(removed),
+        )
+    return removed
 
 
 def brokers_of(sql: Sql, numbers: Iterable[int]) -> dict[str, list[int]]:
@@ -236,7 +261,7 @@ def brokers_of(sql: Sql, numbers: Iterable[int]) -> dict[str, list[int]]:
     return found
 
 
-def behind(sql: Sql) -> dict[str, list[int]]:
+def undelivered(sql: Sql) -> dict[str, list[int]]:
     """By channel, the backend subscriptions with results that somebody whom a broker
     serves has not had."""
     rows = sql.execute(

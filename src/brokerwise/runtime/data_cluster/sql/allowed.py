@@ -1,6 +1,15 @@
-"""The parts of SQL that a channel may have. What is not here is refused.
+"""The parts of SQL and the functions that a channel may have. What is not here is
+refused.
 
-Names are of classes of Spark, without org.apache.spark.sql.catalyst.
+`PLANS`, `EXPRESSIONS`, `PARTS`: what Spark's parser may make of a text. `FUNCTIONS`,
+`ARGUMENTS`: what may be called, with which arguments. `ANALYZED_...`: what Spark's
+analysis may make of it: checked once more, since a name can turn out to be something
+else (current_date, a variable, a column of files). Names are of classes of Spark,
+without org.apache.spark.sql.catalyst.
+
+All functions give the same answer for the same records, wherever and whenever they run,
+and none makes much out of little: a text of a given length (repeat, space), rows,
+patterns that a text from outside can make endless.
 """
 
 import re
@@ -124,7 +133,7 @@ _WORDS = {
 _COMMANDS = re.compile("Command|Create|Drop|Alter|Delete|Update|Merge|Replace")
 
 
-def described(kind: str) -> str:
+def refusal_reason(kind: str) -> str:
     """Why a part that is not in the lists is refused."""
     name = kind.rpartition(".")[2].strip("$")
     if name in _WORDS:

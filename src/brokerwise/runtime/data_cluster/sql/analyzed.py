@@ -1,6 +1,17 @@
-"""Reads what Spark's analysis made of a query into plain Python values, and refuses
-what analyzed_nodes.py does not name."""
+"""What Spark's analysis made of a query: read into plain Python values, and checked.
 
+Refused here: what `allowed.py` does not name (`read_analyzed`), joins that relate
+nothing (`check_joins`), conversions that Spark adds by itself and subqueries that may
+have more rows than one, which only a run would find (`check_conversions`), and columns
+that JSON does not have (`result_columns`).
+
+What is joined (JOIN, commas, WHERE above them) must hang together by conditions that
+say something of two of them. Else every row of one meets every row of the other, which
+only a LIMIT over it keeps in bounds. What has at most one row, such as a keyed dataset
+of which one key is asked for, may stand beside anything.
+"""
+
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,14 +24,14 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
     ANALYZED_SUBQUERIES,
     CALLS,
     REPLACED,
-    described,
+    refusal_reason,
 )
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
-from brokerwise.runtime.data_cluster.sql.splice import Spliced
+from brokerwise.runtime.data_cluster.sql.splice import SplicedQuery
+from brokerwise.runtime.protocol.data import Typed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-import json
 
 _CATALYST = "org.apache.spark.sql.catalyst."
 MAX_NODES = 20_000
@@ -76,20 +87,20 @@ class Plan:
             yield from expression.everything()
 
 
-def read_analyzed(plan: Any, spliced: Spliced, text: str) -> Plan:
+def read_analyzed(plan: Any, spliced: SplicedQuery, text: str) -> Plan:
     """Raises RefusedQueryError at the first thing that is not allowed."""
     return _Reader(spliced, text).plan(plan, -1)
 
 
 class _Reader:
-    def __init__(self, spliced: Spliced, text: str) -> None:
+    def __init__(self, spliced: SplicedQuery, text: str) -> None:
         self._spliced, self._text = spliced, text
         self._nodes = 0
 
     def plan(self, found: Any, outer: int) -> Plan:
         kind, start = self._kind(found), self._start(found, outer)
         if kind not in ANALYZED_PLANS:
-            raise RefusedQueryError(described(kind), self._text, start)
+            raise RefusedQueryError(refusal_reason(kind), self._text, start)
         if not found.deterministic():
             self._refuse_chance(found, start)
         return Plan(
@@ -106,7 +117,7 @@ class _Reader:
     def expression(self, found: Any, outer: int, *, replaced: bool) -> Expression:
         kind, start = self._kind(found), self._start(found, outer)
         if kind not in ANALYZED_EXPRESSIONS and not (replaced and kind in CALLS):
-            raise RefusedQueryError(described(kind), self._text, start)
+            raise RefusedQueryError(refusal_reason(kind), self._text, start)
         below = replaced or kind in REPLACED
         is_attribute = kind == "expressions.AttributeReference"
         return Expression(
@@ -198,7 +209,7 @@ def _check_region(
 
 
 def _limits(plan: Plan, *, limited: bool) -> bool:
-    """Whether a LIMIT at or above this plan bounds what is below it."""
+    """True if a LIMIT at or above this plan bounds what is below it."""
     if plan.kind == _LIMIT:
         number = plan.java.limitExpr().value()
         return limited or int(number) <= MAX_LIMIT
@@ -262,7 +273,7 @@ def _output(plan: Plan) -> frozenset[int]:
 def _is_single(
     leaf: Plan, conditions: list[Expression], datasets: Mapping[str, Dataset]
 ) -> bool:
-    """Whether it has at most one row."""
+    """True if it has at most one row."""
     most = leaf.java.maxRows()
     if most.isDefined() and int(most.get()) <= 1:
         return True
@@ -286,7 +297,7 @@ def _key(leaf: Plan, datasets: Mapping[str, Dataset]) -> int:
 
 
 def _fixes(condition: Expression, key: int) -> bool:
-    """Whether it says that the key is one value."""
+    """True if it says that the key is one value."""
     if condition.kind != "expressions.EqualTo":
         return False
     left, right = condition.inner
@@ -338,7 +349,7 @@ def _shown_text(found: Any) -> str:
 
 
 def _surprises(cast: Any, tag: Any) -> bool:
-    """Whether Spark put it in, and it makes NULL of some texts."""
+    """True if Spark put it in, and it makes NULL of some texts."""
     if cast.getTagValue(tag).isDefined():
         return False
     source, target = cast.child().dataType(), cast.dataType()
@@ -361,14 +372,16 @@ _PLAIN = re.compile(
 )
 
 
-def result_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
+def result_columns(plan: Plan) -> tuple[Typed, ...]:
     """Names and types of the columns of the channel's own query, which is within
     `plan`. Raises RefusedQueryError if they cannot be an object in JSON."""
     schema = _channel_query(plan).java.schema()
     columns = []
     for i in range(schema.size()):
         column = schema.apply(i)
-        columns.append((str(column.name()), str(column.dataType().catalogString())))
+        columns.append(
+            Typed(str(column.name()), str(column.dataType().catalogString()))
+        )
     _check_columns(columns, json.loads(schema.json())["fields"])
     return tuple(columns)
 
@@ -385,22 +398,20 @@ def _channel_query(plan: Plan) -> Plan:
     return subquery.plan
 
 
-def _check_columns(
-    columns: list[tuple[str, str]], fields: list[dict[str, Any]]
-) -> None:
+def _check_columns(columns: list[Typed], fields: list[dict[str, Any]]) -> None:
     if not columns:
         raise RefusedQueryError("the results have no columns")
-    names = [name.lower() for name, _ in columns]
-    for (name, kind), of_spark in zip(columns, fields, strict=True):
-        if names.count(name.lower()) > 1:
+    names = [column.name.lower() for column in columns]
+    for column, schema in zip(columns, fields, strict=True):
+        if names.count(column.name.lower()) > 1:
             raise RefusedQueryError(
-                f"the results have two columns {name!r}: give one another name"
+                f"the results have two columns {column.name!r}: give one another name"
             )
-        if not _is_json(of_spark["type"]):
-            hint = "CAST it" if kind == "void" else "CAST it to another type"
+        if not _is_json(schema["type"]):
+            hint = "CAST it" if column.type == "void" else "CAST it to another type"
             raise RefusedQueryError(
-                f"the column {name!r} of the results is of type {kind}, which JSON "
-                f"does not have: {hint}"
+                f"the column {column.name!r} of the results is of type {column.type}, "
+                f"which JSON does not have: {hint}"
             )
 
 

@@ -1,12 +1,22 @@
-"""Whether a channel's SQL is allowed, and what it becomes.
+"""Where a channel's SQL is refused: `check_query`, step by step.
 
-The text is parsed, which runs nothing, and every part of it is held against lists of
-what is allowed. Its parameters become columns of the subscriptions. The result is
-parsed again and compared with what it was made from, so that no trick with quotes or
-comments reaches beyond the place that it is put in. Then Spark analyzes it against
-empty views, and what that made of it is held against lists too. No job is ever run.
+1. The text, before it is parsed (here): characters that do not show, deep nesting.
+2. What Spark's parser makes of it, which runs nothing (`parsed.py`): every part is held
+   against the lists of `allowed.py`; then `rules.py`: names, functions and their
+   arguments, patterns, where parameters may be, which datasets are read, how large the
+   query becomes.
+3. Its parameters become columns of the subscriptions (`splice.py`). The result is
+   parsed again and compared with what it was made from, so that no trick with quotes or
+   comments reaches beyond the place that it is put in.
+4. What Spark's analysis against empty views makes of it (`analyzed.py`): held against
+   lists once more; joins that relate nothing, surprising conversions, columns that JSON
+   does not have.
+
+All raise RefusedQueryError (`errors.py`), with the reason and the place. No job is ever
+run.
 """
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,22 +29,32 @@ from brokerwise.runtime.data_cluster.sql.analyzed import (
     read_analyzed,
     result_columns,
 )
-from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError, refusing
+from brokerwise.runtime.data_cluster.sql.errors import (
+    RefusedQueryError,
+    translate_errors,
+)
 from brokerwise.runtime.data_cluster.sql.parsed import Node, read_plan
 from brokerwise.runtime.data_cluster.sql.rules import check_rules, find_sources
 from brokerwise.runtime.data_cluster.sql.splice import (
-    Spliced,
+    SplicedQuery,
     check_wrapped,
     make_views,
     query_session,
     splice,
 )
+from brokerwise.runtime.protocol.data import Typed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-import re
 
 CHECK_SECONDS = 60.0  # a check that takes longer is given up
+# Parsing takes long for many of these within one another.
+MAX_OPEN = 80  # brackets
+MAX_COMMENTS = 5
+MAX_TYPES = 100  # array<array<...>>, wherever they are
+_OPENING, _CLOSING = "([{", ")]}"
+_COMMENT = re.compile(r"/\*|\*/")
+_TYPE = re.compile(r"<(?![<=>])")
 
 
 @dataclass(frozen=True)
@@ -43,10 +63,10 @@ class CheckedQuery:
     is one query for all subscriptions, over views of the datasets and
     `_subscriptions` (`_subscription` bigint, `p_NAME` for each parameter); it gives
     (subscription bigint, data string: a JSON object). It is to run in a session of
-    sessions.query_session."""
+    splice.query_session."""
 
     datasets: tuple[str, ...]
-    columns: tuple[tuple[str, str], ...]
+    columns: tuple[Typed, ...]
     wrapped: str
 
 
@@ -99,7 +119,7 @@ def _check(
     read = find_sources(query, text, datasets)
     _check_kinds(read, datasets)
     spliced = splice(query, text, channel)
-    with refusing(text, spliced.place):
+    with translate_errors(text, spliced.place):
         check_wrapped(parser.parsePlan(spliced.text), query, spliced, text)
     make_views(session, [datasets[name] for name in read], channel)
     columns = _analyzed(session, spliced, text, datasets)
@@ -107,7 +127,7 @@ def _check(
 
 
 def _parsed(parser: Any, text: str) -> Node:
-    with refusing(text, lambda index: index):
+    with translate_errors(text, lambda index: index):
         return read_plan(parser.parsePlan(text), text)
 
 
@@ -120,12 +140,12 @@ def _check_kinds(read: tuple[str, ...], datasets: Mapping[str, Dataset]) -> None
 
 def _analyzed(
     session: "SparkSession",
-    spliced: Spliced,
+    spliced: SplicedQuery,
     text: str,
     datasets: Mapping[str, Dataset],
-) -> tuple[tuple[str, str], ...]:
+) -> tuple[Typed, ...]:
     parameters = [start for start, _, _ in spliced.pieces]
-    with refusing(text, spliced.place, parameters):
+    with translate_errors(text, spliced.place, parameters):
         # Nor to what the analyzer makes of it, as a tree.
         execution = session.sql(spliced.text)._jdf.queryExecution()  # noqa: SLF001
         plan = read_analyzed(execution.analyzed(), spliced, text)
@@ -135,15 +155,6 @@ def _analyzed(
         # Some queries pass all of that, and Spark finds no way to run them.
         execution.optimizedPlan()
         return columns
-
-
-# Parsing takes long for many of these within one another.
-MAX_OPEN = 80  # brackets
-MAX_COMMENTS = 5
-MAX_TYPES = 100  # array<array<...>>, wherever they are
-_OPENING, _CLOSING = "([{", ")]}"
-_COMMENT = re.compile(r"/\*|\*/")
-_TYPE = re.compile(r"<(?![<=>])")
 
 
 def check_text(text: str) -> None:

@@ -1,4 +1,6 @@
-"""How a channel's SQL is refused: with the reason, and the place in the text."""
+"""How a channel's SQL is refused: with the reason, and the place in the text; also what
+Spark says of a query that it cannot use, in our words and at our place.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +58,7 @@ MAX_REASON = 400
 
 
 @contextmanager
-def refusing(
+def translate_errors(
     text: str, place: Callable[[int], int], parameters: Sequence[int] = ()
 ) -> Iterator[None]:
     """Turns what Spark raises about a query into RefusedQueryError. `place` maps an

@@ -1,7 +1,7 @@
 """Reads what Spark's parser made of a text into plain Python values.
 
-Everything in it is read, by the fields of Scala's case classes, and only what nodes.py
-names is: the first thing that it does not name ends the reading.
+Everything in it is read, by the fields of Scala's case classes, and only what
+allowed.py names: the first thing that it does not name is refused here.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
     MARKS,
     PARTS,
     PLANS,
-    described,
+    refusal_reason,
 )
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 
@@ -168,7 +168,7 @@ class _Reader:
             )
 
     def _refused(self, kind: str, place: tuple[int, int]) -> RefusedQueryError:
-        return RefusedQueryError(described(kind), self._text, place[0])
+        return RefusedQueryError(refusal_reason(kind), self._text, place[0])
 
 
 def _is_sequence(name: str) -> bool:

@@ -1,4 +1,18 @@
-"""What a channel's query may say, beyond the parts that it may have. Pure."""
+"""What a channel's query may say, beyond the parts that it may have. Pure.
+
+Decided here: which names, functions, arguments and patterns are refused, and where a
+parameter may be (`check_rules`); and which datasets a query reads, and how large it
+becomes (`find_sources`).
+
+A name in FROM is one that WITH defines before it, or a dataset; nothing else. What WITH
+defines is put in wherever it is named, and * stands for all columns, so that a short
+text can become a huge query: its size, its columns and how often one value goes into
+another are bounded before Spark sees more of it than the parser does.
+
+Java matches patterns by trying: a repeated group that repeats within, or many
+repetitions after one another, can take longer than anyone waits, on a text chosen for
+it, and a match cannot be interrupted. So only simple patterns are allowed.
+"""
 
 import re
 from collections.abc import Iterator, Mapping

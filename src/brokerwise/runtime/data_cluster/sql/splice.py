@@ -1,17 +1,22 @@
-"""Sessions in which channel SQL is checked and run: both the same."""
+"""One query for all subscriptions: columns of the subscriptions are put where a
+channel's query has its parameters.
 
-from typing import TYPE_CHECKING
+Decided here: which parameters a query may have (the declared ones, all of them used),
+and that the query with them put in is still the same (`check_wrapped`). Also the
+sessions and empty views in which a query is analyzed: enough for that, nothing to run.
+"""
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset
 from brokerwise.runtime.data_cluster.records import spark_schema, spark_type
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 from brokerwise.runtime.data_cluster.sql.parsed import Node, Value, read_plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUERY_SETTINGS = {
     # What cannot be computed (a division by 0, a text that is no number) is NULL: one
@@ -47,7 +52,7 @@ _AFTER = "\n) _r"  # the line break ends a comment
 
 
 @dataclass(frozen=True)
-class Spliced:
+class SplicedQuery:
     """`pieces` are where text was replaced: from, to, and by how much longer."""
 
     text: str
@@ -72,7 +77,7 @@ def column_of(parameter: str) -> str:
     return f"p_{parameter}"
 
 
-def splice(query: Node, text: str, channel: Channel) -> Spliced:
+def splice(query: Node, text: str, channel: Channel) -> SplicedQuery:
     """One query for all subscriptions. Raises RefusedQueryError for parameters that
     are not declared, or declared and not used."""
     declared = {column.name: column.name for column in channel.parameters}
@@ -108,7 +113,7 @@ def _places(
     return sorted(places)
 
 
-def _spliced(text: str, places: Sequence[tuple[int, int, str]]) -> Spliced:
+def _spliced(text: str, places: Sequence[tuple[int, int, str]]) -> SplicedQuery:
     parts, pieces, done = [_BEFORE], [], 0
     for start, stop, name in places:
         column = f"{_ALIAS}.{column_of(name)}"
@@ -116,7 +121,7 @@ def _spliced(text: str, places: Sequence[tuple[int, int, str]]) -> Spliced:
         parts += [text[done:start], f" {column} "]
         pieces.append((start, stop, len(column) + 2 - (stop - start)))
         done = stop
-    return Spliced("".join([*parts, text[done:], _AFTER]), tuple(pieces))
+    return SplicedQuery("".join([*parts, text[done:], _AFTER]), tuple(pieces))
 
 
 _PARAMETER = "analysis.NamedParameter"
@@ -127,7 +132,7 @@ _COLUMNS = (_COLUMN, "expressions.UnresolvedNamedLambdaVariable")
 _SHAPE = ("Project", "LateralJoin", "SubqueryAlias", "UnresolvedRelation")
 
 
-def check_wrapped(plan: Any, query: Node, spliced: Spliced, text: str) -> None:
+def check_wrapped(plan: Any, query: Node, spliced: SplicedQuery, text: str) -> None:
     """Raises RefusedQueryError unless `plan`, what Spark parsed `spliced` into, is
     what we write around a query, and in it `query`, its parameters now columns."""
     join = plan.child()
