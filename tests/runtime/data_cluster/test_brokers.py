@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.runtime.coordinator.fakes import run, until
 
 from brokerwise.runtime.data_cluster import brokers
-from brokerwise.runtime.data_cluster.brokers import Notifier
+from brokerwise.runtime.data_cluster.brokers import MOST_TOLD, Notifier
 from brokerwise.runtime.data_cluster.subscriptions import KnownBroker
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 from brokerwise.runtime.protocol.data import Notification
@@ -194,7 +194,7 @@ def test_under_a_new_epoch_a_broker_is_told_only_what_came_since() -> None:
 def test_very_many_subscriptions_go_in_several_notifications() -> None:
     async def work() -> None:
         brokers = Brokers()
-        count = 2 * brokers.MOST_TOLD + 1
+        count = 2 * MOST_TOLD + 1
         async with Notifier(brokers, "token", None) as notifier:
             notifier.tell(B0, "fires", range(count), 5.0)
             await until(lambda: len(brokers.ids()) == count)

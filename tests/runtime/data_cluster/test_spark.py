@@ -45,8 +45,8 @@ from brokerwise.runtime.data_cluster.spark import (
     SparkRunner,
     SparkTroubleError,
     Work,
-    failure,
     is_alive,
+    run_failure,
     service_settings,
     warm,
 )
@@ -312,7 +312,7 @@ def test_a_query_that_fails_says_why(world: World, spark: SparkSession) -> None:
 
 def test_what_spark_says_of_a_lost_machine_is_not_the_records_fault() -> None:
     full = OSError(28, "No space left on device")
-    assert isinstance(failure(full, 10), SparkTroubleError)
+    assert isinstance(run_failure(full, 10), SparkTroubleError)
     text = (
         "An error occurred while calling o1.getResult.\n"
         ": org.apache.spark.SparkException: Exception thrown in awaitResult: \n\tat x\n"
@@ -320,16 +320,18 @@ def test_what_spark_says_of_a_lost_machine_is_not_the_records_fault() -> None:
         "Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3 in "
         "stage 1.0 (TID 7) (10.0.0.1 executor 2): {}\nDriver stacktrace:\n\tat y"
     )
-    lost = failure(Exception(text.format("ExecutorLostFailure (executor 2 exited)")), 9)
+    lost = run_failure(
+        Exception(text.format("ExecutorLostFailure (executor 2 exited)")), 9
+    )
     assert isinstance(lost, SparkTroubleError)
     assert lost.message == "ExecutorLostFailure (executor 2 exited)"
-    memory = failure(Exception(text.format("java.lang.OutOfMemoryError: heap")), 9)
+    memory = run_failure(Exception(text.format("java.lang.OutOfMemoryError: heap")), 9)
     assert memory.message == "it needs more memory than Spark has"
     much = "Total size (2 B) is bigger than spark.driver.maxResultSize (1 B)"
-    limit = failure(Exception(text.format(much)), 9)
+    limit = run_failure(Exception(text.format(much)), 9)
     assert isinstance(limit, LimitError)
     assert "more than 9 bytes" in limit.message
-    assert isinstance(failure(ValueError("odd"), 9), RunError)
+    assert isinstance(run_failure(ValueError("odd"), 9), RunError)
 
 
 def test_subscriptions_that_come_and_go_are_seen_by_the_next_run(

@@ -159,6 +159,8 @@ class Notifier:
             while queue.news:
                 heard = await self._try(queue, first=pause == FIRST_PAUSE)
                 if heard:
+                    if pause != FIRST_PAUSE:
+                        log.info("broker %r is notified again", queue.broker.name)
                     pause = FIRST_PAUSE
                 else:
                     await asyncio.sleep(pause)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import (
     channels,
     datasets,
@@ -101,7 +102,11 @@ class DataCluster:
     async def create_channel(self, channel: Channel) -> None:
         """Waits until Spark is up and has checked the SQL. Cancelling it leaves the
         channel made or not."""
-        await self._scheduler.create(channel)
+        try:
+            await self._scheduler.create(channel)
+        except InputError as cause:
+            log.info("channel %r is refused: %s", channel.name, cause.message)
+            raise
         log.info("channel %r is there, each %g s", channel.name, channel.period)
 
     async def drop_channel(self, name: str) -> None:

@@ -303,7 +303,7 @@ def _log_rejected(feed: PendingFeed, answer: Fed | Exception) -> None:
         log.warning("dataset %r: batch %r is refused: %s", name, batch, answer)
     elif answer.rejected:
         log.warning(
-            "dataset %r: batch %r: %d records rejected, %d taken; line %d: %s",
+            "dataset %r: batch %r: %d records rejected, %d taken; line %d: %r",
             name,
             batch,
             answer.rejected,

@@ -1,5 +1,6 @@
-"""The data cluster's process: started with a line, ready with a line, and it ends
-when it is told to, when whoever started it has gone, or when Spark has."""
+"""The data cluster's process: it starts with a line on its input, is ready with a line
+on its output, and ends when it is told to, when its parent has gone, or when Spark has.
+"""
 
 import asyncio
 import hashlib
@@ -148,6 +149,7 @@ def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSes
         if started.done():
             return
         if error is not None:
+            log.error("Spark could not be started: %s", error)
             started.set_exception(error)
         elif session is not None:
             log.info("Spark is up on %s", session.sparkContext.master)
@@ -158,13 +160,14 @@ def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSes
         try:
             session = _session(master, conf)
             _sessions.append(session)
-        except Exception as cause:  # whoever waits for the session gets it
+        except Exception as cause:  # raised where the session is awaited
             error = cause
         try:
             loop.call_soon_threadsafe(settle, session, error)
         except RuntimeError:  # the loop has ended before
             return
 
+    log.info("Spark is starting on %s", master or LOCAL_MASTER)
     threading.Thread(target=start, name=_STARTER, daemon=True).start()
     return started
 

@@ -307,13 +307,13 @@ class Scheduler:
 
     def _start_due(self, runner: Runner) -> None:
         now = self._wall()
-        for key, count in self._schedule.tick(now).items():
+        for late, count in self._schedule.tick(now).items():
             with self._store.change() as sql:
-                channels.note_skipped(sql, key.name, count)
+                channels.note_skipped(sql, late.name, count)
             log.warning(
                 "channel %r is late: runs skipped: %d; the one before still runs, or "
                 "waits for its turn",
-                key.name,
+                late.name,
                 count,
             )
         while (key := self._schedule.start(now)) is not None:
@@ -346,7 +346,6 @@ class Scheduler:
     async def _check_alive(self) -> None:
         runner = self._runner
         if runner is not None and not await self._in_thread(runner.is_alive):
-            log.error("Spark has ended")
             raise SparkGoneError("Spark has ended")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
