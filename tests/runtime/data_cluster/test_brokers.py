@@ -65,143 +65,119 @@ def refuse(url: str) -> None:
     raise UnreachableError(url, "it is down")
 
 
-def test_a_broker_that_is_down_is_told_when_it_is_up_and_others_at_once() -> None:
-    async def work() -> None:
-        brokers = Brokers()
-        brokers.fault = lambda url: refuse(url) if "b0" in url else None
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", [1, 2], 5.0)
-            notifier.tell(B1, "fires", [1], 5.0)
-            await until(lambda: brokers.tries > 4)
-            assert (brokers.ids("b0"), brokers.ids("b1")) == ([], [1])
-            notifier.tell(B0, "floods", [7], 6.0)
-            notifier.tell(B0, "fires", [2, 3], 6.5)
-            brokers.fault = lambda url: None
-            await until(lambda: len(brokers.ids()) == 4)
-            assert sorted(brokers.ids()) == [1, 2, 3, 7]
-        (fires,) = [
-            n for u, n in brokers.told if n.channelName == "fires" and "b0" in u
-        ]
-        assert fires == Notification(
-            "fires", fires.subscriptionIds, channelExecutionEpochTime=6.5
-        )
-
-    run(work())
+async def test_a_broker_that_is_down_is_told_when_it_is_up_and_others_at_once() -> None:
+    brokers = Brokers()
+    brokers.fault = lambda url: refuse(url) if "b0" in url else None
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", [1, 2], 5.0)
+        notifier.tell(B1, "fires", [1], 5.0)
+        await until(lambda: brokers.tries > 4)
+        assert (brokers.ids("b0"), brokers.ids("b1")) == ([], [1])
+        notifier.tell(B0, "floods", [7], 6.0)
+        notifier.tell(B0, "fires", [2, 3], 6.5)
+        brokers.fault = lambda url: None
+        await until(lambda: len(brokers.ids()) == 4)
+        assert sorted(brokers.ids()) == [1, 2, 3, 7]
+    (fires,) = [n for u, n in brokers.told if n.channelName == "fires" and "b0" in u]
+    assert fires == Notification(
+        "fires", fires.subscriptionIds, channelExecutionEpochTime=6.5
+    )
 
 
-def test_an_answer_that_is_an_error_is_no_answer() -> None:
-    async def work() -> None:
-        brokers = Brokers()
+async def test_an_answer_that_is_an_error_is_no_answer() -> None:
+    brokers = Brokers()
 
-        def overloaded(url: str) -> None:
-            if brokers.tries < 3:
-                raise RefusedError(503, "not now", url)
+    def overloaded(url: str) -> None:
+        if brokers.tries < 3:
+            raise RefusedError(503, "not now", url)
 
-        brokers.fault = overloaded
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", [1], 5.0)
-            await until(lambda: brokers.ids() == [1])
-            assert brokers.tries == 3
-
-    run(work())
+    brokers.fault = overloaded
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", [1], 5.0)
+        await until(lambda: brokers.ids() == [1])
+        assert brokers.tries == 3
 
 
-def test_news_of_a_subscription_is_sent_once_until_it_is_pulled() -> None:
-    async def work() -> None:
-        brokers = Brokers()
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", [1, 2], 5.0)
-            await until(lambda: brokers.ids() == [1, 2])
-            notifier.tell(B0, "fires", [1, 2, 3], 6.0)
-            await until(lambda: brokers.ids() == [1, 2, 3])
-            notifier.pulled("b0", [1])
-            notifier.pulled("stranger", [2])
-            notifier.tell(B0, "fires", [1, 2, 3], 7.0)
-            await until(lambda: brokers.ids() == [1, 2, 3, 1])
-
-    run(work())
+async def test_news_of_a_subscription_is_sent_once_until_it_is_pulled() -> None:
+    brokers = Brokers()
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", [1, 2], 5.0)
+        await until(lambda: brokers.ids() == [1, 2])
+        notifier.tell(B0, "fires", [1, 2, 3], 6.0)
+        await until(lambda: brokers.ids() == [1, 2, 3])
+        notifier.pulled("b0", [1])
+        notifier.pulled("stranger", [2])
+        notifier.tell(B0, "fires", [1, 2, 3], 7.0)
+        await until(lambda: brokers.ids() == [1, 2, 3, 1])
 
 
-def test_a_broker_that_pulls_before_its_answer_came_is_told_again_of_more() -> None:
-    async def work() -> None:
-        brokers = Brokers()
-        answered = asyncio.Event()
-        brokers.fault = lambda url: answered.wait()
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", [1], 5.0)
-            await until(lambda: brokers.tries == 1)
-            notifier.pulled("b0", [1])
-            notifier.tell(B0, "fires", [1], 6.0)
-            answered.set()
-            await until(lambda: brokers.ids() == [1, 1])
-
-    run(work())
-
-
-def test_what_was_pulled_while_its_answer_was_lost_is_not_told_again() -> None:
-    async def work() -> None:
-        brokers = Brokers()
-        lost = asyncio.Event()
-
-        async def lose() -> None:
-            await lost.wait()
-            brokers.fault = lambda url: None
-            raise UnreachableError("http://b0", "the answer is lost")
-
-        brokers.fault = lambda url: lose()
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", [1, 2], 5.0)
-            await until(lambda: brokers.tries == 1)
-            notifier.pulled("b0", [1])
-            lost.set()
-            await until(lambda: brokers.ids() == [2])
-
-    run(work())
+async def test_a_broker_that_pulls_before_its_answer_came_is_told_again_of_more() -> (
+    None
+):
+    brokers = Brokers()
+    answered = asyncio.Event()
+    brokers.fault = lambda url: answered.wait()
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", [1], 5.0)
+        await until(lambda: brokers.tries == 1)
+        notifier.pulled("b0", [1])
+        notifier.tell(B0, "fires", [1], 6.0)
+        answered.set()
+        await until(lambda: brokers.ids() == [1, 1])
 
 
-def test_what_was_pulled_while_the_broker_could_not_be_told_is_not_told() -> None:
-    async def work() -> None:
-        brokers = Brokers()
-        brokers.fault = refuse
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", [1, 2], 5.0)
-            await until(lambda: brokers.tries > 1)
-            notifier.pulled("b0", [1])
-            brokers.fault = lambda url: None
-            await until(lambda: brokers.ids() == [2])
+async def test_what_was_pulled_while_its_answer_was_lost_is_not_told_again() -> None:
+    brokers = Brokers()
+    lost = asyncio.Event()
 
-    run(work())
+    async def lose() -> None:
+        await lost.wait()
+        brokers.fault = lambda url: None
+        raise UnreachableError("http://b0", "the answer is lost")
 
-
-def test_under_a_new_epoch_a_broker_is_told_only_what_came_since() -> None:
-    async def work() -> None:
-        brokers = Brokers()
-        brokers.fault = refuse
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", [1], 5.0)
-            await until(lambda: brokers.tries > 1)
-            brokers.fault = lambda url: None
-            again = KnownBroker("b0", "http://b0/2", 2)
-            notifier.tell(again, "fires", [2], 6.0)
-            await until(lambda: brokers.ids() == [2])
-            notifier.forget("b0")
-            notifier.tell(again, "fires", [2], 7.0)
-            await until(lambda: brokers.ids() == [2, 2])
-
-    run(work())
+    brokers.fault = lambda url: lose()
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", [1, 2], 5.0)
+        await until(lambda: brokers.tries == 1)
+        notifier.pulled("b0", [1])
+        lost.set()
+        await until(lambda: brokers.ids() == [2])
 
 
-def test_very_many_subscriptions_go_in_several_notifications() -> None:
-    async def work() -> None:
-        brokers = Brokers()
-        count = 2 * MOST_TOLD + 1
-        async with Notifier(brokers, "token", None) as notifier:
-            notifier.tell(B0, "fires", range(count), 5.0)
-            await until(lambda: len(brokers.ids()) == count)
-            assert [len(n.subscriptionIds) for _, n in brokers.told][-1] == 1
-            assert brokers.ids() == list(range(count))
+async def test_what_was_pulled_while_the_broker_could_not_be_told_is_not_told() -> None:
+    brokers = Brokers()
+    brokers.fault = refuse
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", [1, 2], 5.0)
+        await until(lambda: brokers.tries > 1)
+        notifier.pulled("b0", [1])
+        brokers.fault = lambda url: None
+        await until(lambda: brokers.ids() == [2])
 
-    run(work())
+
+async def test_under_a_new_epoch_a_broker_is_told_only_what_came_since() -> None:
+    brokers = Brokers()
+    brokers.fault = refuse
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", [1], 5.0)
+        await until(lambda: brokers.tries > 1)
+        brokers.fault = lambda url: None
+        again = KnownBroker("b0", "http://b0/2", 2)
+        notifier.tell(again, "fires", [2], 6.0)
+        await until(lambda: brokers.ids() == [2])
+        notifier.forget("b0")
+        notifier.tell(again, "fires", [2], 7.0)
+        await until(lambda: brokers.ids() == [2, 2])
+
+
+async def test_very_many_subscriptions_go_in_several_notifications() -> None:
+    brokers = Brokers()
+    count = 2 * MOST_TOLD + 1
+    async with Notifier(brokers, "token", None) as notifier:
+        notifier.tell(B0, "fires", range(count), 5.0)
+        await until(lambda: len(brokers.ids()) == count)
+        assert [len(n.subscriptionIds) for _, n in brokers.told][-1] == 1
+        assert brokers.ids() == list(range(count))
 
 
 EVENT = st.one_of(

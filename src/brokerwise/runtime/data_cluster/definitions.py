@@ -22,6 +22,19 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 MAX_COLUMNS = 200
 MAX_SQL_LENGTH = 20_000
 SHORTEST_PERIOD, LONGEST_PERIOD = 1.0, 86_400.0  # seconds
+_FORM = re.compile(
+    r"\d{4}-\d\d-\d\d"
+    r"([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+ParameterValue = str | int | float | bool
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
+_MILLISECONDS = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,3})?")
 
 
 class DatasetKind(StrEnum):
@@ -128,17 +141,6 @@ def _check_distinct(what: str, names: list[str]) -> None:
             raise InputError(f"{what} {name!r} is there twice")
 
 
-_FORM = re.compile(
-    r"\d{4}-\d\d-\d\d"
-    r"([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
-    re.ASCII,
-)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-
-
 def microseconds(value: str | float) -> int:
     """Since 1970. Raises ValueError if it is no timestamp, or not of the years 1 to
     9999."""
@@ -157,11 +159,6 @@ def _from_text(text: str) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-ParameterValue = str | int | float | bool
-
-_WHOLE = re.compile(r"-?[0-9]{1,19}")
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
-_MILLISECONDS = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,3})?")
 _EXPECTED_VALUE = {
     ColumnType.STRING: "a text",
     ColumnType.LONG: "a whole number of 64 bits",

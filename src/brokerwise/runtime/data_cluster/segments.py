@@ -49,6 +49,14 @@ MOST_ASIDE = 10_000  # rejected records that are kept, of each dataset
 _NEWS_ROWS = 10_000  # that may wait to be merged, or as many as there are keys
 
 log = logging.getLogger(__name__)
+_COVERED = """
+DELETE FROM segments
+WHERE dataset IN (SELECT name FROM datasets WHERE kind = 'append') AND at < ?
+AND number <= coalesce((
+    SELECT min(segment) FROM channels JOIN channel_datasets ON channel = name
+    WHERE channel_datasets.dataset = segments.dataset), ?)
+RETURNING file
+"""
 
 
 @dataclass(frozen=True)
@@ -247,16 +255,6 @@ def _merge(latest: _Latest) -> None:
     records = pa.concat_tables([latest.table, *latest.news])
     latest.table = latest_of(records, latest.stored.dataset.key)
     latest.news.clear()
-
-
-_COVERED = """
-DELETE FROM segments
-WHERE dataset IN (SELECT name FROM datasets WHERE kind = 'append') AND at < ?
-AND number <= coalesce((
-    SELECT min(segment) FROM channels JOIN channel_datasets ON channel = name
-    WHERE channel_datasets.dataset = segments.dataset), ?)
-RETURNING file
-"""
 
 
 class Retention:

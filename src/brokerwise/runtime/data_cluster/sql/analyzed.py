@@ -35,6 +35,22 @@ if TYPE_CHECKING:
 
 _CATALYST = "org.apache.spark.sql.catalyst."
 MAX_NODES = 20_000
+MAX_LIMIT = 10_000
+_JOIN, _FILTER = "plans.logical.Join", "plans.logical.Filter"
+_ALIAS, _LIMIT = "plans.logical.SubqueryAlias", "plans.logical.GlobalLimit"
+_VIEW = "plans.logical.View"
+_KEEPING = (
+    "plans.logical.LocalLimit",
+    "plans.logical.Project",
+    "plans.logical.Sort",
+)
+_PARAMETER = re.compile(r"\b_s`?\.`?p_(\w+)")
+# They take a text, and turn it into a time.
+_READING = ("expressions.ParseToDate", "expressions.ParseToTimestamp")
+_PLAIN = re.compile(
+    r"string|long|integer|short|byte|double|float|boolean|date|timestamp"
+    r"|timestamp_ntz|decimal\(\d+,-?\d+\)"
+)
 
 
 @dataclass(frozen=True)
@@ -156,17 +172,6 @@ class _Reader:
 
 def _all(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(i) for i in range(sequence.size()))
-
-
-MAX_LIMIT = 10_000
-_JOIN, _FILTER = "plans.logical.Join", "plans.logical.Filter"
-_ALIAS, _LIMIT = "plans.logical.SubqueryAlias", "plans.logical.GlobalLimit"
-_VIEW = "plans.logical.View"
-_KEEPING = (
-    "plans.logical.LocalLimit",
-    "plans.logical.Project",
-    "plans.logical.Sort",
-)
 
 
 @dataclass
@@ -306,11 +311,6 @@ def _fixes(condition: Expression, key: int) -> bool:
     )
 
 
-_PARAMETER = re.compile(r"\b_s`?\.`?p_(\w+)")
-# They take a text, and turn it into a time.
-_READING = ("expressions.ParseToDate", "expressions.ParseToTimestamp")
-
-
 def check_conversions(spark: "SparkSession", plan: Plan, text: str) -> None:
     # PySpark does not show whether a cast is the author's own.
     cast: Any = spark._jvm  # noqa: SLF001
@@ -364,12 +364,6 @@ def _has_one_row(subquery: Expression) -> bool:
     most = subquery.plan.java.maxRows()
     is_one = bool(most.isDefined()) and int(most.get()) <= 1
     return is_one or subquery.java.outerAttrs().size() > 0
-
-
-_PLAIN = re.compile(
-    r"string|long|integer|short|byte|double|float|boolean|date|timestamp"
-    r"|timestamp_ntz|decimal\(\d+,-?\d+\)"
-)
 
 
 def result_columns(plan: Plan) -> tuple[Typed, ...]:

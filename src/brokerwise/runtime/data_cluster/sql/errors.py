@@ -12,6 +12,21 @@ from pyspark.errors import ParseException, PySparkException
 from brokerwise.model.errors import InputError
 
 _SHOWN = 100  # characters of a line
+_PLACE = re.compile(r"\(line (\d+), pos(ition)? (\d+)\)")
+_CLASS = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
+_STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
+_PARAMETER = re.compile(r"`?\b_s`?\.`?p_(\w+)`?")
+_TOO_COMPLICATED = "the query is too complicated: nest less"
+_OUTER = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
+_NOT_HERE = (
+    "a parameter cannot be used here, but in WHERE, HAVING and ON, and in a SELECT "
+    "without aggregates; of what is joined by LEFT JOIN, use it in ON"
+)
+# Spark itself is unwell, whatever the query is.
+_UNWELL = re.compile(
+    r"OutOfMemoryError|stopped SparkContext|SparkContext was shut down"
+)
+MAX_REASON = 400
 
 
 class RefusedQueryError(InputError):
@@ -38,23 +53,6 @@ def _pointed_at(line: str, column: int) -> tuple[str, str]:
     part = line[first : first + _SHOWN]
     shown = "".join(char if char.isprintable() else " " for char in part)
     return shown, " " * (column - 1 - first) + "^"
-
-
-_PLACE = re.compile(r"\(line (\d+), pos(ition)? (\d+)\)")
-_CLASS = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
-_STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
-_PARAMETER = re.compile(r"`?\b_s`?\.`?p_(\w+)`?")
-_TOO_COMPLICATED = "the query is too complicated: nest less"
-_OUTER = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
-_NOT_HERE = (
-    "a parameter cannot be used here, but in WHERE, HAVING and ON, and in a SELECT "
-    "without aggregates; of what is joined by LEFT JOIN, use it in ON"
-)
-# Spark itself is unwell, whatever the query is.
-_UNWELL = re.compile(
-    r"OutOfMemoryError|stopped SparkContext|SparkContext was shut down"
-)
-MAX_REASON = 400
 
 
 @contextmanager

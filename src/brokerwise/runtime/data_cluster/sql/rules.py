@@ -82,6 +82,19 @@ _PASSING = (
     "analysis.UnresolvedHaving",
 )
 _SETS = ("plans.logical.Except", "plans.logical.Intersect", "plans.logical.Union")
+MAX_LENGTH = 256
+MAX_REPEATS = 3
+MAX_PERCENTS = 3
+_REPEATS = "*+?{"
+MAX_SIZE = 5_000  # parts, with what WITH defines put in
+MAX_WIDTH = 1_000  # columns at any point
+MAX_WEIGHT = 10_000  # values that go into one
+_REFERENCES = (
+    "analysis.UnresolvedAttribute",
+    "analysis.NamedParameter",
+    "expressions.UnresolvedNamedLambdaVariable",
+    "expressions.Literal",
+)
 
 
 def check_rules(query: Node, text: str) -> None:
@@ -282,12 +295,6 @@ def _quoted(node: Node) -> str | None:
     )
 
 
-MAX_LENGTH = 256
-MAX_REPEATS = 3
-MAX_PERCENTS = 3
-_REPEATS = "*+?{"
-
-
 def is_simple_like(pattern: str) -> bool:
     return len(pattern) <= MAX_LENGTH and pattern.count("%") <= MAX_PERCENTS
 
@@ -335,17 +342,6 @@ def _end_of_class(pattern: str, start: int) -> int:
             return i
         i += 1
     return -1
-
-
-MAX_SIZE = 5_000  # parts, with what WITH defines put in
-MAX_WIDTH = 1_000  # columns at any point
-MAX_WEIGHT = 10_000  # values that go into one
-_REFERENCES = (
-    "analysis.UnresolvedAttribute",
-    "analysis.NamedParameter",
-    "expressions.UnresolvedNamedLambdaVariable",
-    "expressions.Literal",
-)
 
 
 @dataclass(frozen=True)

@@ -30,16 +30,6 @@ QUERY_SETTINGS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.session.timeZone": "UTC",
 }
-
-
-def query_session(spark: "SparkSession") -> "SparkSession":
-    """A session of its own, with its own views, on the same Spark."""
-    session = spark.newSession()
-    for name, value in QUERY_SETTINGS.items():
-        session.conf.set(name, value)
-    return session
-
-
 SUBSCRIPTIONS = "_subscriptions"
 SUBSCRIPTION = "_subscription"
 _ALIAS = "_s"
@@ -49,6 +39,20 @@ _BEFORE = (
     f"FROM {SUBSCRIPTIONS} {_ALIAS}, LATERAL (\n"
 )
 _AFTER = "\n) _r"  # the line break ends a comment
+_PARAMETER = "analysis.NamedParameter"
+_COLUMN = "analysis.UnresolvedAttribute"
+# A name within a function of list elements, x -> ...: it may be one of its own, but
+# none of those starts with _.
+_COLUMNS = (_COLUMN, "expressions.UnresolvedNamedLambdaVariable")
+_SHAPE = ("Project", "LateralJoin", "SubqueryAlias", "UnresolvedRelation")
+
+
+def query_session(spark: "SparkSession") -> "SparkSession":
+    """A session of its own, with its own views, on the same Spark."""
+    session = spark.newSession()
+    for name, value in QUERY_SETTINGS.items():
+        session.conf.set(name, value)
+    return session
 
 
 @dataclass(frozen=True)
@@ -122,14 +126,6 @@ def _spliced(text: str, places: Sequence[tuple[int, int, str]]) -> SplicedQuery:
         pieces.append((start, stop, len(column) + 2 - (stop - start)))
         done = stop
     return SplicedQuery("".join([*parts, text[done:], _AFTER]), tuple(pieces))
-
-
-_PARAMETER = "analysis.NamedParameter"
-_COLUMN = "analysis.UnresolvedAttribute"
-# A name within a function of list elements, x -> ...: it may be one of its own, but
-# none of those starts with _.
-_COLUMNS = (_COLUMN, "expressions.UnresolvedNamedLambdaVariable")
-_SHAPE = ("Project", "LateralJoin", "SubqueryAlias", "UnresolvedRelation")
 
 
 def check_wrapped(plan: Any, query: Node, spliced: SplicedQuery, text: str) -> None:
