@@ -19,7 +19,7 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.types import arrow_schema
+from brokerwise.runtime.data_cluster.records import arrow_schema
 
 Values = tuple[str | int, ...]  # of a subscription's parameters
 

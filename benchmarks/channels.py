@@ -51,12 +51,15 @@ from pyspark.sql import SparkSession
 
 from brokerwise.pipeline.session import start_session
 from brokerwise.runtime.data_cluster.definitions import Channel
-from brokerwise.runtime.data_cluster.running import Runner
 from brokerwise.runtime.data_cluster.segments import new_file, write_files
-from brokerwise.runtime.data_cluster.service_session import service_settings
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery, check_query
+from brokerwise.runtime.data_cluster.spark import (
+    ChannelSubscriptions,
+    SparkRunner,
+    Work,
+    service_settings,
+)
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_cluster.views import Subscribed, Work
 
 Run = Callable[[], pa.Table]
 
@@ -70,7 +73,7 @@ class Bench:
 
     def __init__(self, spark: SparkSession, store: Store, world: World) -> None:
         self._spark = spark
-        self._runner = Runner(spark)
+        self._runner = SparkRunner(spark)
         self._checked: dict[Channel, CheckedQuery] = {}
         # No run finds its records in the files of the channel's run before.
         self._copies = [_written(store, world.reports, SEGMENTS) for _ in range(2)]
@@ -78,7 +81,7 @@ class Bench:
         self._shelters = _written(store, world.shelters, 1)
         self.world = world
 
-    def run(self, channel: Channel, subscribed: Subscribed) -> pa.Table:
+    def run(self, channel: Channel, subscribed: ChannelSubscriptions) -> pa.Table:
         query = self._query(channel)
         datasets = {name: DATASETS[name] for name in query.datasets}
         static = {"shelters": self._shelters} if "shelters" in datasets else {}
@@ -116,15 +119,17 @@ def one_by_one(bench: Bench, case: Case) -> Run:
     return lambda: pa.concat_tables([run() for run in runs])
 
 
-def subscribed(wanted: Sequence[Values]) -> Subscribed:
+def subscribed(wanted: Sequence[Values]) -> ChannelSubscriptions:
     numbers = tuple(range(1, len(wanted) + 1))
     mark = (len(numbers), numbers[-1])
-    return Subscribed(mark, numbers, tuple(json.dumps(values) for values in wanted))
+    return ChannelSubscriptions(
+        mark, numbers, tuple(json.dumps(values) for values in wanted)
+    )
 
 
-def alone(number: int) -> Subscribed:
+def alone(number: int) -> ChannelSubscriptions:
     """One subscription to a channel without parameters."""
-    return Subscribed((1, number), (number,), ("[]",))
+    return ChannelSubscriptions((1, number), (number,), ("[]",))
 
 
 def literal(channel: Channel, number: int, values: Values) -> Channel:

@@ -22,9 +22,9 @@ from benchmarks.channel_cases import (
 from pyspark.sql import SparkSession
 
 from benchmarks import channels
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery
+from brokerwise.runtime.data_cluster.spark import Work
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_cluster.views import Work
 
 TYPES, CELLS, SIZES = 2, 3, (2, 18)
 
@@ -120,7 +120,7 @@ def test_runs_find_new_files_and_the_subscriptions_that_they_should(
             return pa.table({"subscription": pa.array([], pa.int64()), "data": []})
 
     query = CheckedQuery(("reports",), (), "")
-    monkeypatch.setattr(channels, "Runner", Recorder)
+    monkeypatch.setattr(channels, "SparkRunner", Recorder)
     monkeypatch.setattr(channels, "check_query", lambda *_: query)
     case = city_cases((18,), TYPES, CELLS)[1]
     with Store(tmp_path) as store:
@@ -132,7 +132,7 @@ def test_runs_find_new_files_and_the_subscriptions_that_they_should(
         assert len(runs) >= 4
         for before, after in pairwise(runs):
             assert not set(before.new["reports"]) & set(after.new["reports"])
-            same = before.subscribed.mark == after.subscribed.mark
+            same = before.subscriptions.mark == after.subscriptions.mark
             assert same == (name != "plain_changed")
 
 

@@ -7,8 +7,8 @@ from tests.cli import data_page
 
 from brokerwise.cli.main import run
 from brokerwise.runtime.data_cluster.definitions import ColumnType, DatasetKind
-from brokerwise.runtime.data_cluster.sql.functions import FUNCTIONS
-from brokerwise.runtime.data_cluster.sql.joins import MAX_LIMIT
+from brokerwise.runtime.data_cluster.sql.allowed import FUNCTIONS
+from brokerwise.runtime.data_cluster.sql.analyzed import MAX_LIMIT
 from brokerwise.runtime.protocol import limits
 
 GROUPS = ("dataset", "channel")

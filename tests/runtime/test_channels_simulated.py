@@ -25,11 +25,12 @@ from brokerwise.runtime.broker.subscriptions import (
 )
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.client.following import Following
-from brokerwise.runtime.data_cluster.brokers import check_epoch, create_broker
 from brokerwise.runtime.data_cluster.store import new_state
 from brokerwise.runtime.data_cluster.subscriptions import (
     acknowledge,
     brokers_of,
+    check_epoch,
+    create_broker,
     subscribe,
     unsubscribe,
 )

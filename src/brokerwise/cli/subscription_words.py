@@ -116,8 +116,8 @@ def _check(found: "ChannelStatus", parameters: Mapping[str, str]) -> None:
         Channel,
         Column,
         ColumnType,
+        parameter_values,
     )
-    from brokerwise.runtime.data_cluster.sql.parameters_given import parameter_values
 
     columns = tuple(Column(one.name, ColumnType(one.type)) for one in found.parameters)
     channel = Channel(found.name, found.sql, columns, found.period)

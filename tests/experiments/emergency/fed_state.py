@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from brokerwise.experiments.emergency.definitions import DATASETS
+from brokerwise.runtime.data_cluster.records import arrow_schema
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_cluster.types import arrow_schema
 
 Record = Mapping[str, Any]
 

@@ -19,22 +19,26 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.keyed import KeyedState
-from brokerwise.runtime.data_cluster.result_files import write_results
-from brokerwise.runtime.data_cluster.results import Run, commit_run, pull
-from brokerwise.runtime.data_cluster.scheduler import Scheduler
+from brokerwise.runtime.data_cluster.records import arrow_schema
+from brokerwise.runtime.data_cluster.results import (
+    RunScope,
+    commit_run,
+    pull,
+    write_results,
+)
+from brokerwise.runtime.data_cluster.schedule import Scheduler
 from brokerwise.runtime.data_cluster.segments import (
+    KeyedState,
     Segment,
     add_segment,
     new_file,
     write_files,
 )
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery
+from brokerwise.runtime.data_cluster.spark import Work
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.data_cluster.types import arrow_schema
-from brokerwise.runtime.data_cluster.views import Work
 from brokerwise.runtime.process.state_file import count_up
-from brokerwise.runtime.protocol.data import Pull
+from brokerwise.runtime.protocol.data import Pull, Typed
 
 T = TypeVar("T")
 
@@ -73,7 +77,7 @@ def wrapped(sql: str) -> str:
 
 
 QUERY = CheckedQuery(
-    ("reports",), (("type", "string"),), wrapped(SQL.replace(":type", "_s.p_type"))
+    ("reports",), (Typed("type", "string"),), wrapped(SQL.replace(":type", "_s.p_type"))
 )
 
 
@@ -142,7 +146,7 @@ class World:
         """A run with these results; its number."""
         before = channels.state_of(self.store.sql, channel)
         newest = channels.newest_segment(self.store.sql)
-        run = Run(before, newest, newest, 1, len(found), self.now)
+        run = RunScope(before, newest, newest, 1, len(found), self.now)
         written = write_results(self.store, f"{channel}-{run.number}", table(found))
         assert commit_run(self.store, run, written, self.now)
         return run.number
@@ -194,7 +198,9 @@ class FakeRunner:
             if record["type"] in self.poison:
                 raise self.poison[record["type"]]
         found: dict[int, list[str]] = {}
-        subscribed = zip(work.subscribed.numbers, work.subscribed.values, strict=True)
+        subscribed = zip(
+            work.subscriptions.numbers, work.subscriptions.values, strict=True
+        )
         for number, values in subscribed:
             found[number] = [
                 json.dumps({"type": record["type"], "cell": record["cell"]})

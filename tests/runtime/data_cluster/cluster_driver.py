@@ -21,10 +21,12 @@ from tests.runtime.data_cluster.channel_worlds import (
 from tests.standalone import SETTINGS
 
 from brokerwise.pipeline.session import start_session
-from brokerwise.runtime.data_cluster.failing import SparkGoneError
-from brokerwise.runtime.data_cluster.running import Runner
-from brokerwise.runtime.data_cluster.service_session import service_settings
-from brokerwise.runtime.data_cluster.sql.checking import check_query
+from brokerwise.runtime.data_cluster.spark import (
+    SparkGoneError,
+    SparkRunner,
+    service_settings,
+)
+from brokerwise.runtime.data_cluster.sql.check import check_query
 
 
 def main(master: str, directory: str, go_on: str) -> None:
@@ -47,7 +49,7 @@ def main(master: str, directory: str, go_on: str) -> None:
             say(f"the scheduler: {error.message}")
 
     with world.store:
-        play(world, Runner(spark), scene, spark=spark, check=check_query)
+        play(world, SparkRunner(spark), scene, spark=spark, check=check_query)
 
 
 def end_java(spark: SparkSession) -> None:

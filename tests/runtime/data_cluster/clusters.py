@@ -12,13 +12,12 @@ from pyspark.sql import SparkSession
 from tests.runtime.coordinator.fakes import BROKER, KEYS, OPERATOR, Caller
 
 from brokerwise.runtime.data_cluster.api import make_app
+from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.channels import create_channel, state_of
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.datasets import all_datasets
 from brokerwise.runtime.data_cluster.definitions import Channel, Column, ColumnType
-from brokerwise.runtime.data_cluster.notifying import Notifier
-from brokerwise.runtime.data_cluster.result_files import write_results
-from brokerwise.runtime.data_cluster.results import Run, commit_run
+from brokerwise.runtime.data_cluster.results import RunScope, commit_run, write_results
 from brokerwise.runtime.data_cluster.store import Store, counter
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.listening import listen, server, url_of
@@ -76,9 +75,9 @@ class Cluster(Caller):
         state = state_of(self.store.sql, channel)
         written = write_results(self.store, channel, table)
         version = counter(self.store.sql, "version")
-        run = Run(state, state.segment + 1, state.segment + 1, version, 1, 5.0)
+        run = RunScope(state, state.segment + 1, state.segment + 1, version, 1, 5.0)
         assert commit_run(self.store, run, written, 6.0)
-        self.cluster.brokerage.announce(channel, 6.0, written.subscriptions())
+        self.cluster.brokers.announce(channel, 6.0, written.subscriptions())
 
 
 @asynccontextmanager

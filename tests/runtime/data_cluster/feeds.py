@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +17,11 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.feeding import Feeder
-from brokerwise.runtime.data_cluster.keyed import KeyedState
-from brokerwise.runtime.data_cluster.segments import remove_leftovers
+from brokerwise.runtime.data_cluster.feeds import Feeder
+from brokerwise.runtime.data_cluster.segments import (
+    KeyedState,
+    remove_leftover_segments,
+)
 from brokerwise.runtime.data_cluster.store import SEGMENTS, Store
 
 REPORTS = Dataset(
@@ -45,7 +47,6 @@ class Fixture:
     keyed: KeyedState
     feeder: Feeder
     running: asyncio.Task[None]
-    told: list[int] = field(default_factory=list)  # segments, by the feeder
     now: float = 1_000.0
 
 
@@ -54,20 +55,18 @@ async def feeding(
     directory: Path, *, roll_seconds: float = 0.0, roll_bytes: int = 8 << 20
 ) -> AsyncIterator[Fixture]:
     with Store(directory) as store:
-        remove_leftovers(store)
+        remove_leftover_segments(store)
         make_datasets(store)
         keyed = KeyedState(store)
-        told: list[int] = []
         feeder = Feeder(
             store,
             keyed,
-            told.append,
             lambda: fixture.now,
             roll_seconds=roll_seconds,
             roll_bytes=roll_bytes,
         )
         running = asyncio.create_task(feeder.run())
-        fixture = Fixture(store, keyed, feeder, running, told)
+        fixture = Fixture(store, keyed, feeder, running)
         try:
             yield fixture
         finally:
@@ -131,6 +130,12 @@ def latest(records: Iterable[dict[str, Any]], key: str) -> list[dict[str, Any]]:
 
 def files(store: Store) -> set[str]:
     return {path.name for path in (store.directory / SEGMENTS).iterdir()}
+
+
+def numbers(store: Store) -> list[int]:
+    """Of the segments, in order."""
+    rows = store.sql.execute("SELECT number FROM segments ORDER BY number")
+    return [number for (number,) in rows]
 
 
 def named_files(store: Store) -> set[str]:

@@ -16,7 +16,7 @@ from tests.runtime.data_cluster.channel_worlds import (
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.definitions import Channel
-from brokerwise.runtime.data_cluster.results import set_aside
+from brokerwise.runtime.data_cluster.status import channel_status
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 
 
@@ -37,7 +37,6 @@ def test_a_channel_is_found_as_it_was_made(world: World) -> None:
     assert channels.find_channel(sql, "near") == NEAR
     assert channels.all_channels(sql) == [NEAR]
     assert channels.datasets_of(sql, "near") == ("reports", "shelters")
-    assert channels.channels_reading(sql, "shelters") == ("near",)
     assert channels.find_channel(sql, "far") is None
 
 
@@ -73,7 +72,8 @@ def test_dropping_it_takes_everything_of_it_along_and_leaves_the_others(
         )
         world.commit({number: ['{"a":1}']}, channel.name)
         before = channels.state_of(world.store.sql, channel.name)
-        set_aside(world.store, before, 1, "bad", world.now)
+        with world.store.change() as sql:
+            channels.set_aside(sql, before, 1, "bad", world.now)
     with world.store.change() as sql:
         (file,) = channels.drop_channel(sql, "near")
     assert file.startswith("near-1-")
@@ -84,7 +84,7 @@ def test_dropping_it_takes_everything_of_it_along_and_leaves_the_others(
 
 
 def test_what_is_not_there_is_not_found(world: World) -> None:
-    for ask in (channels.describe, channels.drop_channel, channels.state_of):
+    for ask in (channel_status, channels.drop_channel, channels.state_of):
         with pytest.raises(NotFoundError, match="there is no channel 'near'"):
             ask(world.store.sql, "near")
 
@@ -96,8 +96,9 @@ def test_it_is_described_with_what_it_set_aside(world: World) -> None:
     with world.store.change() as sql:
         channels.note_skipped(sql, "near", 2)
     before = channels.state_of(world.store.sql, "near")
-    set_aside(world.store, before, segment, "division by zero", world.now)
-    shown = channels.describe(world.store.sql, "near", suspended="no more allowed")
+    with world.store.change() as sql:
+        channels.set_aside(sql, before, segment, "division by zero", world.now)
+    shown = channel_status(world.store.sql, "near", suspended="no more allowed")
     assert (shown.skipped, shown.subscriptions, shown.frontends) == (2, 1, 0)
     assert (shown.runs, shown.segment, shown.suspended) == (0, 1, "no more allowed")
     (aside,) = shown.set_aside

@@ -6,13 +6,15 @@ import pytest
 
 from brokerwise.runtime.data_cluster.datasets import (
     all_datasets,
+    answered_before,
     count_fed,
     create_dataset,
-    describe,
     drop_dataset,
     find_dataset,
     is_current,
-    registered,
+    keep_aside,
+    note_answer,
+    stored_dataset,
 )
 from brokerwise.runtime.data_cluster.definitions import (
     Column,
@@ -20,18 +22,13 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.fed_batches import (
-    Fed,
-    answered_before,
-    keep_aside,
-    note_answer,
-)
-from brokerwise.runtime.data_cluster.records import Reject
+from brokerwise.runtime.data_cluster.records import Reject, spark_schema
 from brokerwise.runtime.data_cluster.segments import Segment, add_segment
+from brokerwise.runtime.data_cluster.status import dataset_status
 from brokerwise.runtime.data_cluster.store import new_state
-from brokerwise.runtime.data_cluster.types import spark_schema
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import Fed
 
 USERS = Dataset(
     "Users",
@@ -69,7 +66,7 @@ def test_a_description_has_what_is_kept_what_was_fed_and_the_last_rejected(
     sql: Sql,
 ) -> None:
     create_dataset(sql, EVENTS, 5.0)
-    shown = describe(sql, "events")
+    shown = dataset_status(sql, "events")
     assert (shown.rows, shown.segments, shown.fed, shown.rejected) == (0, 0, 0, 0)
     assert shown.last_fed is None
     add_segment(sql, Segment(3, "events", "a.parquet", 10, 100, 6.0))
@@ -78,7 +75,7 @@ def test_a_description_has_what_is_kept_what_was_fed_and_the_last_rejected(
     count_fed(sql, "events", 100, 10, 7.5)
     rejects = [Reject(line, f"text {line}", "reason") for line in range(1, 31)]
     keep_aside(sql, "events", "b", rejects, 8.0)
-    shown = describe(sql, "events")
+    shown = dataset_status(sql, "events")
     assert (shown.rows, shown.segments, shown.bytes) == (15, 2, 150)
     assert (shown.fed, shown.rejected, shown.last_fed) == (1_000, 30, 7.5)
     assert [each.line for each in shown.last_rejected] == list(range(30, 10, -1))
@@ -92,16 +89,16 @@ def test_a_dropped_dataset_takes_everything_that_was_fed_with_it(sql: Sql) -> No
         count_fed(sql, name, 1, 1, 6.0)
     note_answer(sql, "events", "b", Fed(1, 0), 6.0)
     keep_aside(sql, "events", "b", [Reject(1, "", "")], 6.0)
-    before = registered(sql, "events")
+    before = stored_dataset(sql, "events")
     assert drop_dataset(sql, "events") == ("1.parquet", "3.parquet")
     assert not is_current(sql, before)
     create_dataset(sql, EVENTS, 7.0)
     assert not is_current(sql, before)
-    shown = describe(sql, "events")
+    shown = dataset_status(sql, "events")
     assert (shown.rows, shown.segments, shown.fed, shown.rejected) == (0, 0, 0, 0)
     assert (shown.last_fed, shown.last_rejected) == (None, ())
     assert answered_before(sql, "events", "b") is None
-    assert describe(sql, "Users").rows == describe(sql, "Users").fed == 1
+    assert dataset_status(sql, "Users").rows == dataset_status(sql, "Users").fed == 1
 
 
 def test_a_dataset_that_channels_read_is_not_dropped(sql: Sql) -> None:

@@ -23,9 +23,9 @@ from brokerwise.runtime.data_cluster.records import (
     KEPT_ASIDE,
     MAX_REJECTED,
     TEXT_BYTES,
+    arrow_schema,
     parse_records,
 )
-from brokerwise.runtime.data_cluster.types import arrow_schema
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
 # Names that are words of Python and of SQL are names like any other.

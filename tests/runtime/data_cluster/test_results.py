@@ -12,19 +12,16 @@ from tests.runtime.data_cluster.channel_worlds import World, make_world, table
 from tests.tiers import examples
 
 from brokerwise.runtime.data_cluster import channels
-from brokerwise.runtime.data_cluster.result_files import (
-    STRETCH_BYTES,
-    remove_leftovers,
-    write_results,
-)
 from brokerwise.runtime.data_cluster.results import (
-    ASIDE_KEPT,
-    Run,
+    STRETCH_BYTES,
+    RunScope,
     commit_run,
     forget_runs,
     pull,
-    set_aside,
+    remove_leftover_results,
+    write_results,
 )
+from brokerwise.runtime.data_cluster.status import channel_status
 from brokerwise.runtime.data_cluster.store import RESULTS
 from brokerwise.runtime.protocol.data import Pull
 
@@ -61,7 +58,7 @@ def test_seq_goes_on_from_run_to_run(world: World) -> None:
     assert numbers(world, one, after=1) == [2, 3]
     assert numbers(world, two) == [7]
     assert len(files(world)) == 2
-    shown = channels.describe(world.store.sql, "near")
+    shown = channel_status(world.store.sql, "near")
     assert [(run.run, run.rows) for run in shown.last_runs] == [(3, 0), (2, 1), (1, 3)]
 
 
@@ -80,7 +77,7 @@ def test_results_of_a_subscription_that_has_gone_meanwhile_are_nobodys(
 
 def test_a_run_of_a_channel_that_was_made_again_is_not_committed(world: World) -> None:
     number = world.subscribe("near", "a")
-    run = Run(channels.state_of(world.store.sql, "near"), 0, 0, 1, 1, world.now)
+    run = RunScope(channels.state_of(world.store.sql, "near"), 0, 0, 1, 1, world.now)
     written = write_results(world.store, "near-1", table({number: texts(1)}))
     with world.store.change() as sql:
         channels.drop_channel(sql, "near")
@@ -93,7 +90,7 @@ def test_a_run_of_a_channel_that_was_made_again_is_not_committed(world: World) -
 
 def test_the_same_run_is_committed_only_once(world: World) -> None:
     number = world.subscribe("near", "a")
-    run = Run(channels.state_of(world.store.sql, "near"), 0, 0, 1, 1, world.now)
+    run = RunScope(channels.state_of(world.store.sql, "near"), 0, 0, 1, 1, world.now)
     results = table({number: texts(1)})
     first = write_results(world.store, "near-1", results)
     second = write_results(world.store, "near-1", results)
@@ -199,17 +196,18 @@ def test_files_that_no_run_names_are_removed_at_the_start(world: World) -> None:
     world.commit({one: texts(1)})
     write_results(world.store, "near-2", table({one: texts(2)}))
     world.store.result_path("near-3.ndjson.new").write_bytes(b"{")
-    assert remove_leftovers(world.store) == 2
+    assert remove_leftover_results(world.store) == 2
     assert numbers(world, one) == [1]
 
 
 def test_of_what_is_set_aside_the_newest_are_kept(world: World) -> None:
-    for segment in range(1, ASIDE_KEPT + 3):
+    for segment in range(1, channels.ASIDE_KEPT + 3):
         before = channels.state_of(world.store.sql, "near")
-        set_aside(world.store, before, segment, "bad", world.now)
-    shown = channels.describe(world.store.sql, "near")
-    assert shown.set_aside_count == ASIDE_KEPT
-    assert shown.set_aside[0].segment == shown.segment == ASIDE_KEPT + 2
+        with world.store.change() as sql:
+            channels.set_aside(sql, before, segment, "bad", world.now)
+    shown = channel_status(world.store.sql, "near")
+    assert shown.set_aside_count == channels.ASIDE_KEPT
+    assert shown.set_aside[0].segment == shown.segment == channels.ASIDE_KEPT + 2
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster import brokers, subscriptions
+from brokerwise.runtime.data_cluster import subscriptions
 from brokerwise.runtime.data_cluster.store import counter, new_state
 from brokerwise.runtime.net.refusals import ConflictError
 from brokerwise.runtime.process.state_file import Sql, transaction
@@ -161,10 +161,10 @@ class Subscriptions(RuleBasedStateMachine):
         allowed = self.model.epochs.get(broker) == epoch
         if not allowed:
             with pytest.raises(ConflictError):
-                brokers.check_epoch(self.sql, broker, epoch)
+                subscriptions.check_epoch(self.sql, broker, epoch)
             yield False
             return
-        brokers.check_epoch(self.sql, broker, epoch)
+        subscriptions.check_epoch(self.sql, broker, epoch)
         with transaction(self.sql):
             yield True
 
@@ -174,10 +174,10 @@ class Subscriptions(RuleBasedStateMachine):
         creation = BrokerCreation(broker, epoch, f"http://{broker}:{epoch}")
         if self.model.create(broker, epoch, self.now):
             with transaction(self.sql):
-                brokers.create_broker(self.sql, creation, self.now)
+                subscriptions.create_broker(self.sql, creation, self.now)
         else:
             with pytest.raises(ConflictError), transaction(self.sql):
-                brokers.create_broker(self.sql, creation, self.now)
+                subscriptions.create_broker(self.sql, creation, self.now)
 
     @rule(
         broker=NAMES,
@@ -263,7 +263,7 @@ class Subscriptions(RuleBasedStateMachine):
             for back in model.backs.values():
                 if back.number == one.subscription:
                     model.assert_served(back, one, request.broker)
-        if self.now - model.heard[request.broker] > brokers.HEARD_SECONDS:
+        if self.now - model.heard[request.broker] > subscriptions.HEARD_SECONDS:
             model.heard[request.broker] = self.now
 
     @precondition(lambda self: self.model.backs)
@@ -286,15 +286,15 @@ class Subscriptions(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
         with transaction(self.sql):
-            brokers.forget_silent(self.sql, self.now)
-            subscriptions.lapse(self.sql, self.now)
+            subscriptions.forget_silent(self.sql, self.now)
+            subscriptions.forget_offline(self.sql, self.now)
         self.model.lapse(self.now)
 
     @rule(another=st.sampled_from([False, False, True]))
     def start_again(self, another: bool) -> None:
         self.fleet += another
         with transaction(self.sql):
-            brokers.begin(self.sql, f"fleet {self.fleet}", self.now)
+            subscriptions.begin_fleet(self.sql, f"fleet {self.fleet}", self.now)
         if another:
             for broker in self.model.epochs:
                 self.model.leave(broker, self.now)
@@ -341,7 +341,7 @@ class Subscriptions(RuleBasedStateMachine):
             for front in back.fronts.values()
             if front.broker and front.seq < back.last
         }
-        numbers = [n for ns in subscriptions.behind(self.sql).values() for n in ns]
+        numbers = [n for ns in subscriptions.undelivered(self.sql).values() for n in ns]
         assert sorted(numbers) == sorted(behind)
 
     @invariant()
@@ -366,7 +366,7 @@ TestSubscriptions.settings = settings(max_examples=examples(80), stateful_step_c
 @pytest.fixture
 def sql() -> Iterator[Sql]:
     opened = new_state()
-    brokers.create_broker(opened, BrokerCreation("b0", 1, "http://b0"), 0.0)
+    subscriptions.create_broker(opened, BrokerCreation("b0", 1, "http://b0"), 0.0)
     yield opened
     opened.close()
 
@@ -411,7 +411,7 @@ def test_a_cursor_goes_forward_only_and_never_past_what_there_is(sql: Sql) -> No
 def test_only_the_broker_that_serves_a_user_moves_its_cursor(sql: Sql) -> None:
     subscribed(sql)
     assert acknowledged(sql, 3, "b1") == 0
-    brokers.create_broker(sql, BrokerCreation("b0", 2, "http://b0"), 1.0)
+    subscriptions.create_broker(sql, BrokerCreation("b0", 2, "http://b0"), 1.0)
     assert acknowledged(sql, 3) == 0  # it serves nobody yet under its new epoch
 
 

@@ -22,7 +22,7 @@ from brokerwise.experiments.emergency.definitions import (
     SHELTERS,
 )
 from brokerwise.experiments.emergency.recording import Recorded, RecordedRun
-from brokerwise.runtime.data_cluster.types import arrow_schema
+from brokerwise.runtime.data_cluster.records import arrow_schema
 
 _PLACED = """
     SELECT w.id, w.values, r.*, u.x AS ux, u.y AS uy

@@ -1,9 +1,14 @@
-"""Which channels there are, and what is known of each. Calls that change something are
-part of the caller's transaction."""
+"""The channels that there are, and how far each has come, in SQL.
+
+Decided here: whether a channel may be made (its name is free, it reads an append
+dataset), and whether a run may still be committed (`advance`: the channel is as the run
+found it). Calls that change something are part of the caller's transaction.
+"""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster.definitions import (
@@ -16,8 +21,15 @@ from brokerwise.runtime.data_cluster.definitions import (
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql, count_up
 
-LAST_RUNS = 20  # that are shown
-LAST_SET_ASIDE = 100
+ASIDE_KEPT = 1_000  # segments of a channel that are set aside, the newest
+
+
+class ChannelKey(NamedTuple):
+    """A channel's name and when it was created: one that is dropped and created again
+    is another one."""
+
+    name: str
+    created: float
 
 
 @dataclass(frozen=True)
@@ -31,52 +43,20 @@ class ChannelState:
     segment: int
     run: int
 
-
-@dataclass(frozen=True)
-class RunShown:
-    """Its new records are those of segments `first_segment` to `last_segment`."""
-
-    run: int
-    started: float
-    seconds: float
-    first_segment: int
-    last_segment: int
-    subscriptions: int
-    rows: int
-    bytes: int
+    @property
+    def key(self) -> ChannelKey:
+        return ChannelKey(self.channel.name, self.created)
 
 
 @dataclass(frozen=True)
-class SetAside:
-    """A segment that the channel cannot process; `dataset` is empty once its records
-    are not kept any more."""
+class Attempt:
+    """A run over `taken` segments from the one numbered `first`, during which the
+    process has died `deaths` times in a row."""
 
-    segment: int
-    dataset: str
-    reason: str
-    at: float
-
-
-@dataclass(frozen=True)
-class ChannelDescription:
-    """`subscriptions` are the backend ones, `frontends` those of users. `columns` are
-    those of a result, unknown until the SQL has been checked since the start.
-    `suspended` says why the channel does not run; empty if it does. `set_aside` and
-    `last_runs` are the newest, newest first; `set_aside_count` counts all."""
-
-    channel: Channel
-    datasets: tuple[str, ...]
-    created: float
-    subscriptions: int
-    frontends: int
-    runs: int
-    skipped: int
-    segment: int
-    set_aside_count: int
-    set_aside: tuple[SetAside, ...] = ()
-    last_runs: tuple[RunShown, ...] = ()
-    columns: tuple[tuple[str, str], ...] = ()
-    suspended: str = ""
+    channel: str
+    first: int
+    taken: int
+    deaths: int = 0
 
 
 def create_channel(
@@ -181,12 +161,71 @@ def datasets_of(sql: Sql, name: str) -> tuple[str, ...]:
     return tuple(dataset for (dataset,) in rows)
 
 
-def channels_reading(sql: Sql, dataset: str) -> tuple[str, ...]:
-    rows = sql.execute(
-        "SELECT channel FROM channel_datasets WHERE dataset = ? ORDER BY channel",
-        (dataset,),
+def advance(
+    sql: Sql,
+    before: ChannelState,
+    segment: int,
+    run: int | None = None,
+    version: int | None = None,
+) -> bool:
+    """Move the channel's cursor forward and end its attempt. False, and nothing is
+    stored, if the channel is not as it was `before`: it was dropped."""
+    moved = sql.execute(
+        "UPDATE channels SET segment = ?, run = coalesce(?, run), "
+        "version = coalesce(?, version) "
+        "WHERE name = ? AND created = ? AND segment = ? AND run = ?",
+        (
+            segment,
+            run,
+            version,
+            before.channel.name,
+            before.created,
+            before.segment,
+            before.run,
+        ),
     )
-    return tuple(channel for (channel,) in rows)
+    if moved.rowcount == 1:
+        end_attempt(sql, before.channel.name)
+    return moved.rowcount == 1
+
+
+def set_aside(
+    sql: Sql, before: ChannelState, segment: int, reason: str, at: float
+) -> None:
+    """Advance past a segment that the channel cannot process."""
+    name = before.channel.name
+    if advance(sql, before, segment):
+        sql.execute(
+            "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?)",
+            (name, segment, reason, at),
+        )
+        sql.execute(
+            "DELETE FROM set_aside WHERE channel = ? AND segment NOT IN (SELECT "
+            "segment FROM set_aside WHERE channel = ? ORDER BY segment DESC LIMIT ?)",
+            (name, name, ASIDE_KEPT),
+        )
+
+
+def begin_attempt(sql: Sql, channel: str, first: int, taken: int) -> None:
+    """Store what a run is about before it begins: a start after a crash finds it."""
+    sql.execute(
+        "INSERT INTO attempts VALUES (?, ?, ?, 0) ON CONFLICT DO UPDATE SET "
+        "first = excluded.first, taken = excluded.taken, "
+        "deaths = iif(first = excluded.first AND taken = excluded.taken, deaths, 0)",
+        (channel, first, taken),
+    )
+
+
+def end_attempt(sql: Sql, channel: str) -> None:
+    """The process has survived the run, whatever became of it."""
+    sql.execute("DELETE FROM attempts WHERE channel = ?", (channel,))
+
+
+def count_deaths(sql: Sql) -> dict[str, Attempt]:
+    """At the start of the process: the attempts during which the one before died, by
+    channel."""
+    sql.execute("UPDATE attempts SET deaths = deaths + 1")
+    return {row[0]: Attempt(*row) for row in sql.execute("SELECT * FROM attempts")}
 
 
 def newest_segment(sql: Sql) -> int:
@@ -196,82 +235,13 @@ def newest_segment(sql: Sql) -> int:
     return int(number)
 
 
-def note_skipped(sql: Sql, name: str, beats: int) -> None:
+def note_skipped(sql: Sql, name: str, count: int) -> None:
+    """Runs that were due and did not begin."""
     sql.execute(
-        "UPDATE channels SET skipped = skipped + ? WHERE name = ?", (beats, name)
-    )
-
-
-def describe(
-    sql: Sql,
-    name: str,
-    *,
-    columns: Iterable[tuple[str, str]] = (),
-    suspended: str = "",
-) -> ChannelDescription:
-    """Raises NotFoundError."""
-    state = state_of(sql, name)
-    aside, count = _set_aside(sql, name)
-    return ChannelDescription(
-        state.channel,
-        state.datasets,
-        state.created,
-        subscriptions=_count(sql, "subscriptions", name),
-        frontends=_frontends(sql, name),
-        runs=state.run,
-        skipped=_skipped(sql, name),
-        segment=state.segment,
-        set_aside_count=count,
-        set_aside=aside,
-        last_runs=_last_runs(sql, name),
-        columns=tuple(columns),
-        suspended=suspended,
+        "UPDATE channels SET skipped = skipped + ? WHERE name = ?", (count, name)
     )
 
 
 def _channel(name: str, text: str, parameters: str, period: float) -> Channel:
     columns = (Column(key, ColumnType(kind)) for key, kind in json.loads(parameters))
     return Channel(name, text, tuple(columns), period)
-
-
-def _set_aside(sql: Sql, name: str) -> tuple[tuple[SetAside, ...], int]:
-    rows = sql.execute(
-        "SELECT a.segment, coalesce(s.dataset, ''), a.reason, a.at FROM set_aside a "
-        "LEFT JOIN segments s ON s.number = a.segment WHERE a.channel = ? "
-        "ORDER BY a.segment DESC LIMIT ?",
-        (name, LAST_SET_ASIDE),
-    )
-    return tuple(SetAside(*row) for row in rows), _count(sql, "set_aside", name)
-
-
-def _last_runs(sql: Sql, name: str) -> tuple[RunShown, ...]:
-    rows = sql.execute(
-        "SELECT run, started, committed - started, first_segment, last_segment, "
-        "subscriptions, rows, bytes FROM runs WHERE channel = ? "
-        "ORDER BY run DESC LIMIT ?",
-        (name, LAST_RUNS),
-    )
-    return tuple(RunShown(*row) for row in rows)
-
-
-def _count(sql: Sql, table: str, name: str) -> int:
-    (count,) = sql.execute(
-        f"SELECT count(*) FROM {table} WHERE channel = ?", (name,)
-    ).fetchone()
-    return int(count)
-
-
-def _frontends(sql: Sql, name: str) -> int:
-    (count,) = sql.execute(
-        "SELECT count(*) FROM subscriptions s JOIN frontends f "
-        "ON f.subscription = s.id WHERE s.channel = ?",
-        (name,),
-    ).fetchone()
-    return int(count)
-
-
-def _skipped(sql: Sql, name: str) -> int:
-    (beats,) = sql.execute(
-        "SELECT skipped FROM channels WHERE name = ?", (name,)
-    ).fetchone()
-    return int(beats)

@@ -1,4 +1,5 @@
-"""The data cluster: what it is made of, and every request that it answers."""
+"""The data cluster: what it is made of, and what operators may do with it. `feeder`
+takes feeds, `brokers` answers brokers."""
 
 import asyncio
 import logging
@@ -7,23 +8,19 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import (
     channels,
     datasets,
-    reporting,
-    result_files,
     results,
     segments,
+    status,
 )
-from brokerwise.runtime.data_cluster.brokerage import Brokerage
-from brokerwise.runtime.data_cluster.cpu_time import cpu_seconds
+from brokerwise.runtime.data_cluster.brokers import Brokers, Notifier
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset
-from brokerwise.runtime.data_cluster.fed_batches import Fed
-from brokerwise.runtime.data_cluster.feeding import Feeder
-from brokerwise.runtime.data_cluster.kept_segments import KeptSegments
-from brokerwise.runtime.data_cluster.keyed import KeyedState
-from brokerwise.runtime.data_cluster.notifying import Notifier
-from brokerwise.runtime.data_cluster.scheduler import Scheduler
+from brokerwise.runtime.data_cluster.feeds import Feeder
+from brokerwise.runtime.data_cluster.schedule import Scheduler
+from brokerwise.runtime.data_cluster.segments import KeyedState, Retention
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus, DataStatus
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 FORGET_SECONDS = 60.0  # how often it is seen who and what need not be kept any more
 Clock = Callable[[], float]
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class DataCluster:
@@ -57,20 +54,20 @@ class DataCluster:
     ) -> None:
         self._store, self._spark = store, spark
         self._master, self._wall, self._started = master, wall, wall()
-        segments.remove_leftovers(store)
-        result_files.remove_leftovers(store)
-        self.brokerage = Brokerage(store, notifier, fleet, wall)
+        segments.remove_leftover_segments(store)
+        results.remove_leftover_results(store)
+        self.brokers = Brokers(store, notifier, fleet, wall)
         self._keyed = KeyedState(store)
-        self._feeder = Feeder(store, self._keyed, lambda newest: None, wall)
-        self._kept = KeptSegments(store, self._keyed, wall)
-        announce = self.brokerage.announce
+        self.feeder = Feeder(store, self._keyed, wall)
+        self._retention = Retention(store, self._keyed, wall)
+        announce = self.brokers.announce
         self._scheduler = Scheduler(store, spark, self._keyed, announce, wall=wall)
 
     async def run(self) -> None:
         """Until cancelled, which loses nothing that was answered or committed. An
         error ends it all: a new process starts from the stored state."""
-        self.brokerage.announce_all()
-        parts = (self._feeder, self._kept, self._scheduler)
+        self.brokers.announce_all()
+        parts = (self.feeder, self._retention, self._scheduler)
         works = [self._forget(), *(part.run() for part in parts)]
         tasks = [asyncio.create_task(work) for work in works]
         try:
@@ -85,71 +82,69 @@ class DataCluster:
     def create_dataset(self, dataset: Dataset) -> None:
         with self._store.change() as sql:
             datasets.create_dataset(sql, dataset, self._wall())
-        _log.info("dataset %s is there, %s", dataset.name, dataset.kind)
+        log.info("dataset %r is there, %s", dataset.name, dataset.kind)
 
     async def drop_dataset(self, name: str) -> None:
         with self._store.change() as sql:
             files = datasets.drop_dataset(sql, name)
-        await asyncio.to_thread(segments.remove_files, self._store, files)
-        _log.info("dataset %s is dropped", name)
+        await asyncio.to_thread(segments.remove_segment_files, self._store, files)
+        log.info("dataset %r is dropped", name)
 
     def datasets(self) -> list[DatasetStatus]:
+        """Without details."""
         sql = self._store.sql
-        return [self._dataset(name, alone=False) for name in datasets.all_datasets(sql)]
+        found = datasets.all_datasets(sql)
+        return [status.dataset_status(sql, name, details=False) for name in found]
 
     def dataset(self, name: str) -> DatasetStatus:
-        return self._dataset(name, alone=True)
-
-    async def feed(self, dataset: str, body: bytes, batch: str = "") -> Fed:
-        return await self._feeder.feed(dataset, body, batch)
+        return status.dataset_status(self._store.sql, name)
 
     async def create_channel(self, channel: Channel) -> None:
         """Waits until Spark is up and has checked the SQL. Cancelling it leaves the
         channel made or not."""
-        await self._scheduler.create(channel)
-        _log.info("channel %s is there, each %g s", channel.name, channel.period)
+        try:
+            await self._scheduler.create(channel)
+        except InputError as cause:
+            log.info("channel %r is refused: %s", channel.name, cause.message)
+            raise
+        log.info("channel %r is there, each %g s", channel.name, channel.period)
 
     async def drop_channel(self, name: str) -> None:
         """Brokers that serve it are told to look, and find it gone."""
-        served = self.brokerage.serving(name)
+        served = self.brokers.serving(name)
         files = self._scheduler.drop(name)
-        self.brokerage.tell(name, served, self._wall())
-        await asyncio.to_thread(result_files.remove_files, self._store, files)
-        _log.info("channel %s is dropped", name)
+        self.brokers.tell(name, served, self._wall())
+        await asyncio.to_thread(results.remove_result_files, self._store, files)
+        log.info("channel %r is dropped", name)
 
     def channels(self) -> list[ChannelStatus]:
+        """Without details."""
         found = channels.all_channels(self._store.sql)
-        return [self._channel(channel.name, alone=False) for channel in found]
+        return [self._scheduler.status(each.name, details=False) for each in found]
 
     def channel(self, name: str) -> ChannelStatus:
-        return self._channel(name, alone=True)
+        return self._scheduler.status(name)
 
     def status(self) -> DataStatus:
-        return reporting.status(
+        return status.data_status(
             self._store.sql,
-            instance=self.brokerage.instance,
+            instance=self.brokers.instance,
             started=self._started,
             spark="up" if self._spark.done() else "starting",
             master=self._master,
-            cpu=cpu_seconds(),
+            cpu=status.cpu_seconds(),
         )
 
     def metrics(self) -> str:
         up = self._spark.done()
-        return reporting.metrics(self._store.sql, spark_up=up, cpu=cpu_seconds())
-
-    def _dataset(self, name: str, *, alone: bool) -> DatasetStatus:
-        return reporting.dataset_status(self._store.sql, name, alone=alone)
-
-    def _channel(self, name: str, *, alone: bool) -> ChannelStatus:
-        return reporting.channel_status(self._scheduler.describe(name), alone=alone)
+        return status.metrics(self._store.sql, spark_up=up, cpu=status.cpu_seconds())
 
     async def _forget(self) -> None:
         """A failure is tried again later: nothing depends on it."""
         while True:
             await asyncio.sleep(FORGET_SECONDS)
             try:
-                self.brokerage.forget()
+                self.brokers.forget()
                 results.forget_runs(self._store, self._wall())
             except (OSError, sqlite3.Error) as cause:
-                _log.warning("what is old could not be forgotten: %s", cause)
+                log.warning("what is old could not be forgotten: %s", cause)

@@ -1,5 +1,10 @@
-"""The datasets that there are, in SQL. Callers hold the transaction."""
+"""The datasets that there are, and what was answered to feeds, in SQL.
 
+Decided here: whether a dataset may be made or dropped, and whether a batch was fed
+before. Calls that change something are part of the caller's transaction.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +16,16 @@ from brokerwise.runtime.data_cluster.definitions import (
     Dataset,
     DatasetKind,
 )
+from brokerwise.runtime.data_cluster.records import Reject
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import Fed, Reason
 
-SHOWN = 20  # of the records kept aside, by `describe`
+REASONS = 10  # in one answer
 
 
 @dataclass(frozen=True)
-class Registered:
+class StoredDataset:
     """A dataset, and since when (seconds since 1970): one that was dropped and made
     again under its name is another one."""
 
@@ -27,32 +34,12 @@ class Registered:
 
 
 @dataclass(frozen=True)
-class KeptAside:
-    """A record that could not be used: in which line (from 1) of which batch ('' if it
-    had no id), how it begins, why."""
+class FedCounts:
+    """Records fed and rejected since the dataset was made, and when it was fed last."""
 
-    batch: str
-    line: int
-    text: str
-    reason: str
-    at: float
-
-
-@dataclass(frozen=True)
-class Description:
-    """`rows`, `segments` and `bytes` are what is kept now; `fed` and `rejected` count
-    since the dataset was made; `last_fed` is when something was fed last;
-    `last_rejected` has the newest first."""
-
-    dataset: Dataset
-    created: float
-    rows: int
-    segments: int
-    bytes: int
     fed: int
     rejected: int
     last_fed: float | None
-    last_rejected: tuple[KeptAside, ...]
 
 
 def create_dataset(sql: Sql, dataset: Dataset, at: float) -> None:
@@ -77,9 +64,9 @@ def create_dataset(sql: Sql, dataset: Dataset, at: float) -> None:
 
 
 def drop_dataset(sql: Sql, name: str) -> tuple[str, ...]:
-    """Forget it with everything that was fed. Returns the files of its segments:
-    remove them after the commit (segments.remove_files). Raises ConflictError, which
-    names them, if channels read it."""
+    """Forget it with everything that was fed. Returns the files of its segments: the
+    caller removes them after the commit (segments.remove_segment_files). Raises
+    ConflictError, which names them, if channels read it."""
     find_dataset(sql, name)
     readers = [channel for (channel,) in _readers(sql, name)]
     if readers:
@@ -98,21 +85,21 @@ def drop_dataset(sql: Sql, name: str) -> tuple[str, ...]:
 
 def find_dataset(sql: Sql, name: str) -> Dataset:
     """Raises NotFoundError if there is none."""
-    return registered(sql, name).dataset
+    return stored_dataset(sql, name).dataset
 
 
-def registered(sql: Sql, name: str) -> Registered:
+def stored_dataset(sql: Sql, name: str) -> StoredDataset:
     """Raises NotFoundError if there is none."""
     row = sql.execute("SELECT * FROM datasets WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise NotFoundError(f"there is no dataset {name[:80]!r}")
-    return _registered(row)
+    return _stored_dataset(row)
 
 
-def is_current(sql: Sql, found: Registered) -> bool:
-    """Whether it has been neither dropped nor made anew since."""
+def is_current(sql: Sql, found: StoredDataset) -> bool:
+    """True if it has been neither dropped nor made anew since."""
     try:
-        return registered(sql, found.dataset.name) == found
+        return stored_dataset(sql, found.dataset.name) == found
     except NotFoundError:
         return False
 
@@ -120,38 +107,16 @@ def is_current(sql: Sql, found: Registered) -> bool:
 def all_datasets(sql: Sql) -> dict[str, Dataset]:
     """By name, in the order of names."""
     rows = sql.execute("SELECT * FROM datasets ORDER BY name").fetchall()
-    return {row[0]: _registered(row).dataset for row in rows}
+    return {row[0]: _stored_dataset(row).dataset for row in rows}
 
 
-def describe(sql: Sql, name: str) -> Description:
-    """Raises NotFoundError if there is none."""
-    found = registered(sql, name)
-    rows, segments, size = sql.execute(
-        "SELECT coalesce(sum(rows), 0), count(*), coalesce(sum(bytes), 0) "
-        "FROM segments WHERE dataset = ?",
-        (name,),
-    ).fetchone()
+def fed_counts(sql: Sql, name: str) -> FedCounts:
     fed, rejected, fed_ms = (_count(sql, counter) for counter in _counters(name))
-    aside = sql.execute(
-        "SELECT batch, line, text, reason, at FROM rejected WHERE dataset = ? "
-        "ORDER BY id DESC LIMIT ?",
-        (name, SHOWN),
-    ).fetchall()
-    return Description(
-        found.dataset,
-        found.created,
-        rows,
-        segments,
-        size,
-        fed,
-        rejected,
-        fed_ms / 1000 if fed_ms else None,
-        tuple(KeptAside(*row) for row in aside),
-    )
+    return FedCounts(fed, rejected, fed_ms / 1000 if fed_ms else None)
 
 
 def count_fed(sql: Sql, name: str, rows: int, rejected: int, at: float) -> None:
-    """So many more records have been fed, and kept aside, now."""
+    """Add to the numbers of records fed and rejected."""
     fed, aside, last = _counters(name)
     sql.executemany(
         "INSERT INTO counters VALUES (?, ?) "
@@ -181,10 +146,10 @@ def _readers(sql: Sql, name: str) -> list[tuple[str]]:
     ).fetchall()
 
 
-def _registered(row: tuple[Any, ...]) -> Registered:
+def _stored_dataset(row: tuple[Any, ...]) -> StoredDataset:
     name, kind, columns, key, created = row
     pairs = msgspec.json.decode(columns, type=list[tuple[str, ColumnType]])
-    return Registered(
+    return StoredDataset(
         Dataset(
             name,
             DatasetKind(kind),
@@ -192,4 +157,54 @@ def _registered(row: tuple[Any, ...]) -> Registered:
             key,
         ),
         created,
+    )
+
+
+def answered_before(sql: Sql, dataset: str, batch: str) -> Fed | None:
+    row = sql.execute(
+        "SELECT rows, rejected FROM batches WHERE dataset = ? AND batch = ?",
+        (dataset, batch),
+    ).fetchone()
+    if row is None:
+        return None
+    rows, rejected = row
+    reasons = sql.execute(
+        "SELECT line, reason FROM rejected WHERE dataset = ? AND batch = ? "
+        "ORDER BY line LIMIT ?",
+        (dataset, batch, REASONS if rejected else 0),
+    ).fetchall()
+    return Fed(rows, rejected, True, tuple(Reason(*each) for each in reasons))
+
+
+def note_answer(sql: Sql, dataset: str, batch: str, fed: Fed, at: float) -> None:
+    sql.execute(
+        "INSERT INTO batches VALUES (?, ?, ?, ?, ?)",
+        (dataset, batch, fed.rows, fed.rejected, at),
+    )
+
+
+def keep_aside(
+    sql: Sql, dataset: str, batch: str, rejects: Sequence[Reject], at: float
+) -> None:
+    sql.executemany(
+        "INSERT INTO rejected (dataset, batch, line, text, reason, at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (dataset, batch, reject.line, reject.text, reject.reason, at)
+            for reject in rejects
+        ],
+    )
+
+
+def forget_answers(sql: Sql, before: float) -> None:
+    """Of batches that were fed before this time: they would be fed again."""
+    sql.execute("DELETE FROM batches WHERE at < ?", (before,))
+
+
+def forget_aside(sql: Sql, dataset: str, kept: int) -> None:
+    """All but the newest."""
+    sql.execute(
+        "DELETE FROM rejected WHERE dataset = ? AND id <= "
+        "(SELECT id FROM rejected WHERE dataset = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+        (dataset, dataset, kept),
     )

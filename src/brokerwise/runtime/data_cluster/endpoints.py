@@ -29,7 +29,7 @@ class Endpoints:
 
     def __init__(self, cluster: DataCluster) -> None:
         self._cluster = cluster
-        self._brokerage = cluster.brokerage
+        self._brokers = cluster.brokers
 
     async def create_dataset(self, body: bodies.DatasetBody) -> Response:
         """Make a dataset. Of an append one channels see the records since their last
@@ -61,7 +61,7 @@ class Endpoints:
         are on the disk. Those that cannot be used are kept aside, with a reason. A
         batch that was fed before under this id is not fed again."""
         with _unusable():
-            fed = await self._cluster.feed(dataset, await request.body(), batch)
+            fed = await self._cluster.feeder.feed(dataset, await request.body(), batch)
         return _json(fed)
 
     async def create_channel(self, body: bodies.ChannelBody) -> Response:
@@ -88,25 +88,25 @@ class Endpoints:
     async def create_broker(self, body: bodies.BrokerCreation) -> Response:
         """A broker is there, and where it hears of news. Under a new epoch it serves
         nobody yet; 409 for one that is older than the newest."""
-        return _json(self._brokerage.create(body.plain()))
+        return _json(self._brokers.create(body.plain()))
 
     async def subscribe(self, body: bodies.SubscribeRequest) -> Response:
         """A broker serves users' subscriptions from now on. 409, here and in the
         calls below, if its epoch is not the newest: `/createbroker` again."""
-        return _json(self._brokerage.subscribe(body.plain()))
+        return _json(self._brokers.subscribe(body.plain()))
 
     async def unsubscribe(self, body: bodies.UnsubscribeRequest) -> Response:
         """Users whom the broker serves want channels no more."""
-        return _json(self._brokerage.unsubscribe(body.plain()))
+        return _json(self._brokers.unsubscribe(body.plain()))
 
     async def acknowledge(self, body: bodies.AcknowledgeRequest) -> Response:
         """What users have had, and who went offline; each second, also without news:
         the broker lives."""
-        return _json(self._brokerage.acknowledge(body.plain()))
+        return _json(self._brokers.acknowledge(body.plain()))
 
     async def results(self, body: bodies.PullRequest) -> Response:
         """The results of subscriptions after those that the broker has."""
-        return _json(self._brokerage.results(body.plain()))
+        return _json(self._brokers.results(body.plain()))
 
     async def status(self) -> Response:
         """The data cluster at a glance."""

@@ -1,5 +1,6 @@
-"""The data cluster's process: started with a line, ready with a line, and it ends
-when it is told to, when whoever started it has gone, or when Spark has."""
+"""The data cluster's process: it starts with a line on its input, is ready with a line
+on its output, and ends when it is told to, when its parent has gone, or when Spark has.
+"""
 
 import asyncio
 import hashlib
@@ -19,9 +20,9 @@ from pyspark.sql import SparkSession
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.pipeline.session import LOCAL_MASTER, start_session
 from brokerwise.runtime.data_cluster.api import make_app
+from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.cluster import DataCluster
-from brokerwise.runtime.data_cluster.notifying import Notifier
-from brokerwise.runtime.data_cluster.service_session import service_settings
+from brokerwise.runtime.data_cluster.spark import service_settings
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask
@@ -36,7 +37,7 @@ STOP_SECONDS = 5.0  # that Spark may take to stop
 _STARTER = "spark start"  # the thread
 _sessions: list[SparkSession] = []  # the one of this process, once it is up
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def main() -> int:
@@ -70,9 +71,9 @@ def _main() -> int:
         ):
             runner.run(run(launch, store))
     except (BrokerwiseError, OSError) as cause:
-        _log.error("error: %s", cause)
+        log.error("error: %s", cause)
         for detail in getattr(cause, "details", ()):
-            _log.error("  %s", detail)
+            log.error("  %s", detail)
         return 3
     return 0
 
@@ -148,9 +149,10 @@ def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSes
         if started.done():
             return
         if error is not None:
+            log.error("Spark could not be started: %s", error)
             started.set_exception(error)
         elif session is not None:
-            _log.info("Spark is up on %s", session.sparkContext.master)
+            log.info("Spark is up on %s", session.sparkContext.master)
             started.set_result(session)
 
     def start() -> None:
@@ -158,13 +160,14 @@ def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSes
         try:
             session = _session(master, conf)
             _sessions.append(session)
-        except Exception as cause:  # whoever waits for the session gets it
+        except Exception as cause:  # raised where the session is awaited
             error = cause
         try:
             loop.call_soon_threadsafe(settle, session, error)
         except RuntimeError:  # the loop has ended before
             return
 
+    log.info("Spark is starting on %s", master or LOCAL_MASTER)
     threading.Thread(target=start, name=_STARTER, daemon=True).start()
     return started
 

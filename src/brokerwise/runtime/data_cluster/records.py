@@ -1,9 +1,10 @@
-"""Lines of JSON become a table; what cannot be used is told with the reason. Pure.
+"""Records: what the columns of a dataset are in JSON, Arrow and Spark. Pure.
 
-Each line is one record: an object with all columns of the dataset and nothing else.
-Null stands for no value, but not in the key of a keyed dataset. A long takes no 1.0 and
-a double takes 1; NaN is no JSON. If a field is there twice, the last value counts.
-Empty lines are passed over.
+Decided here: whether a line that was fed is a record of its dataset, and if not, why.
+Each line is an object with all columns of the dataset and nothing else. Null stands for
+no value, but not in the key of a keyed dataset. A long takes no 1.0 and a double takes
+1; NaN is no JSON. If a field is there twice, the last value counts. Empty lines are
+passed over.
 """
 
 import io
@@ -16,10 +17,53 @@ import msgspec
 import pyarrow as pa
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster.definitions import Column, ColumnType, Dataset
-from brokerwise.runtime.data_cluster.timestamps import microseconds
-from brokerwise.runtime.data_cluster.types import arrow_schema, arrow_type
+from brokerwise.runtime.data_cluster.definitions import (
+    Column,
+    ColumnType,
+    Dataset,
+    microseconds,
+)
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
+
+_ARROW = {
+    ColumnType.STRING: pa.string(),
+    ColumnType.LONG: pa.int64(),
+    ColumnType.DOUBLE: pa.float64(),
+    ColumnType.BOOLEAN: pa.bool_(),
+    ColumnType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+}
+_SPARK = {
+    ColumnType.STRING: "STRING",
+    ColumnType.LONG: "BIGINT",
+    ColumnType.DOUBLE: "DOUBLE",
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.TIMESTAMP: "TIMESTAMP",
+}
+
+
+def arrow_type(type_: ColumnType) -> pa.DataType:
+    return _ARROW[type_]
+
+
+def spark_type(type_: ColumnType) -> str:
+    """As Spark's SQL spells it."""
+    return _SPARK[type_]
+
+
+def arrow_schema(dataset: Dataset) -> pa.Schema:
+    """Every column may be null but the key of a keyed dataset."""
+    return pa.schema(
+        [
+            pa.field(c.name, arrow_type(c.type), nullable=c.name != dataset.key)
+            for c in dataset.columns
+        ]
+    )
+
+
+def spark_schema(dataset: Dataset) -> str:
+    """What `DataFrameReader.schema` takes. Names are quoted: some are words of SQL."""
+    return ", ".join(f"`{c.name}` {spark_type(c.type)}" for c in dataset.columns)
+
 
 TEXT_BYTES = 1_000  # of a record that is kept aside
 KEPT_ASIDE = 1_000  # records of one feed; more are only counted
@@ -55,7 +99,7 @@ class Reject:
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedFeed:
     """`table` has the good records in order; `rejected` counts the others, of which
     `rejects` has the first KEPT_ASIDE."""
 
@@ -64,7 +108,7 @@ class Parsed:
     rejects: tuple[Reject, ...]
 
 
-def parse_records(dataset: Dataset, body: bytes) -> Parsed:
+def parse_records(dataset: Dataset, body: bytes) -> ParsedFeed:
     """About 0.1 s for 8 MB of good records of 300 bytes. Raises InputError if more than
     MAX_REJECTED cannot be used: that takes long, and is no feed of this dataset."""
     reader = _reader(dataset)
@@ -83,7 +127,7 @@ def parse_records(dataset: Dataset, body: bytes) -> Parsed:
             if rejected <= KEPT_ASIDE:
                 text = line.rstrip(b"\r\n")[:TEXT_BYTES].decode(errors="replace")
                 rejects.append(Reject(number, text, reader.reason(line)))
-    return Parsed(reader.table(records), rejected, tuple(rejects))
+    return ParsedFeed(reader.table(records), rejected, tuple(rejects))
 
 
 class _Reader:

@@ -1,29 +1,131 @@
 """The results of runs: a log that is kept for a while.
 
-A run is committed by one transaction, after the file of its results is on the disk:
-before it nothing has happened, after it the run is never made again.
+Decided here: whether a run counts (`commit_run`), what of its results fits into an
+answer (`pull`), and which runs are forgotten.
+
+The results of one run are one file, a line of JSON each, in the order of subscriptions
+and within one of their text. A run is committed by one transaction, after its file is
+on the disk: before it nothing has happened, after it the run is never made again.
 """
 
+import logging
+import os
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from brokerwise.runtime.data_cluster import attempts
-from brokerwise.runtime.data_cluster.channels import ChannelState
-from brokerwise.runtime.data_cluster.result_files import Written, remove_files
-from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.data_cluster.channels import ChannelState, advance
+from brokerwise.runtime.data_cluster.store import RESULTS, Store
+from brokerwise.runtime.process.state_file import Sql, sync
 from brokerwise.runtime.protocol.data import Pull, PullAnswer, Pulled, Result
 from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BYTES
 
-ASIDE_KEPT = 1_000  # segments of a channel that are set aside, the newest
+# A row of `results` names at most so many bytes (or one result), so that to read on
+# in the middle of many results is cheap.
+STRETCH_BYTES = 256 << 10
+_UNFINISHED = ".new"
 _AROUND_RESULT = 40  # bytes, in an answer
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run that is to be committed. `before` is the channel as it found it; it covers
+class Stretch:
+    """Results of a subscription, in a run's file. `offset` of them come before, in the
+    same run."""
+
+    subscription: int
+    offset: int
+    count: int
+    start: int
+    length: int
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """The file of a run's results, '' without any."""
+
+    file: str = ""
+    rows: int = 0
+    bytes: int = 0
+    stretches: tuple[Stretch, ...] = ()
+
+    def subscriptions(self) -> tuple[int, ...]:
+        """Those that have results, in order."""
+        return tuple(s.subscription for s in self.stretches if s.offset == 0)
+
+
+def write_results(store: Store, name: str, results: pa.Table) -> ResultFile:
+    """Put results (subscription, data), sorted, on the disk, in a file whose name
+    begins with this one. Any thread may call it. A file that is never committed is
+    removed at the next start."""
+    if not len(results):
+        return ResultFile()
+    name = f"{name}-{secrets.token_hex(4)}.ndjson"
+    text, stretches = _lay_out(results)
+    path = store.result_path(name)
+    new = path.with_name(name + _UNFINISHED)
+    with new.open("wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+    sync(path.parent)
+    return ResultFile(name, len(results), len(text), stretches)
+
+
+def remove_result_files(store: Store, files: Sequence[str]) -> None:
+    for file in files:
+        store.result_path(file).unlink(missing_ok=True)
+
+
+def remove_leftover_results(store: Store) -> int:
+    """Files of results that no run names, which a crash has left. Only at the start:
+    a run under way has one. How many."""
+    named = {file for (file,) in store.sql.execute("SELECT file FROM runs")}
+    found = [path.name for path in (store.directory / RESULTS).iterdir()]
+    left = [name for name in found if name not in named]
+    remove_result_files(store, left)
+    if left:
+        log.info("result files that a crash left are removed: %d", len(left))
+    return len(left)
+
+
+def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
+    """The text of the file, and where each subscription's results are in it."""
+    lines = pc.binary_join_element_wise(results["data"], "", "\n").combine_chunks()
+    if isinstance(lines, pa.ChunkedArray):
+        lines = pa.concat_arrays(lines.chunks)
+    ends = np.cumsum(pc.binary_length(lines).to_numpy().astype(np.int64))
+    first = int(np.frombuffer(lines.buffers()[1], np.int32)[lines.offset])
+    text = memoryview(lines.buffers()[2])[first : first + int(ends[-1])]
+    return text, tuple(_stretches(results["subscription"].to_numpy(), ends))
+
+
+def _stretches(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[Stretch]:
+    """`ends` are those of the lines, in bytes."""
+    edges = np.flatnonzero(np.diff(subscriptions)) + 1
+    firsts = [0, *edges.tolist()]
+    for first, last in zip(firsts, [*firsts[1:], len(ends)], strict=True):
+        begin = first
+        while begin < last:
+            start = int(ends[begin - 1]) if begin else 0
+            fitting = int(np.searchsorted(ends, start + STRETCH_BYTES, "right"))
+            stop = min(last, max(begin + 1, fitting))
+            length = int(ends[stop - 1]) - start
+            number = int(subscriptions[first])
+            yield Stretch(number, begin - first, stop - begin, start, length)
+            begin = stop
+
+
+@dataclass(frozen=True)
+class RunScope:
+    """What a run covers. `before` is the channel as it found it; the run covers
     the segments after that up to `last_segment`, with keyed and static datasets as of
     `state_segment` and the subscriptions of `version`."""
 
@@ -39,44 +141,21 @@ class Run:
         return self.before.run + 1
 
 
-def commit_run(store: Store, run: Run, written: Written, at: float) -> bool:
+def commit_run(store: Store, scope: RunScope, written: ResultFile, at: float) -> bool:
     """Results, the channel's cursor and the version of its subscriptions, together.
     False if the channel is not as the run found it (it was dropped): then nothing is
     stored and the file is removed. Results of subscriptions that have gone meanwhile
     are nobody's."""
     with store.change() as sql:
-        committed = _move(sql, run.before, run.last_segment, run.number, run.version)
+        committed = advance(
+            sql, scope.before, scope.last_segment, scope.number, scope.version
+        )
         if committed:
-            _insert_run(sql, run, written, at)
-            _insert_results(sql, run, written)
+            _insert_run(sql, scope, written, at)
+            _insert_results(sql, scope, written)
     if not committed:
-        remove_files(store, [written.file] if written.file else [])
+        remove_result_files(store, [written.file] if written.file else [])
     return committed
-
-
-def move_on(store: Store, before: ChannelState, segment: int) -> None:
-    """Past segments that have nothing for the channel, or nobody to receive it."""
-    with store.change() as sql:
-        _move(sql, before, segment)
-
-
-def set_aside(
-    store: Store, before: ChannelState, segment: int, reason: str, at: float
-) -> None:
-    """Past a segment that the channel cannot process."""
-    name = before.channel.name
-    with store.change() as sql:
-        if _move(sql, before, segment):
-            sql.execute(
-                "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?, ?)",
-                (name, segment, reason, at),
-            )
-            sql.execute(
-                "DELETE FROM set_aside WHERE channel = ? AND segment NOT IN (SELECT "
-                "segment FROM set_aside WHERE channel = ? ORDER BY segment DESC LIMIT "
-                "?)",
-                (name, name, ASIDE_KEPT),
-            )
 
 
 def pull(store: Store, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAnswer:
@@ -117,59 +196,33 @@ def forget_runs(
     with store.change() as sql:
         for upto in old:
             gone += _forget(sql, *upto)
-    remove_files(store, [file for file in gone if file])
+    remove_result_files(store, [file for file in gone if file])
+    log.info("runs expired, with their results: %d", len(gone))
     return len(gone)
 
 
-def _move(
-    sql: Sql,
-    before: ChannelState,
-    segment: int,
-    run: int | None = None,
-    version: int | None = None,
-) -> bool:
-    """The cursor goes forward, if the channel is still as it was before."""
-    moved = sql.execute(
-        "UPDATE channels SET segment = ?, run = coalesce(?, run), "
-        "version = coalesce(?, version) "
-        "WHERE name = ? AND created = ? AND segment = ? AND run = ?",
-        (
-            segment,
-            run,
-            version,
-            before.channel.name,
-            before.created,
-            before.segment,
-            before.run,
-        ),
-    )
-    if moved.rowcount == 1:
-        attempts.end(sql, before.channel.name)
-    return moved.rowcount == 1
-
-
-def _insert_run(sql: Sql, run: Run, written: Written, at: float) -> None:
+def _insert_run(sql: Sql, scope: RunScope, written: ResultFile, at: float) -> None:
     sql.execute(
         "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            run.before.channel.name,
-            run.number,
-            run.before.segment + 1,
-            run.last_segment,
-            run.state_segment,
-            run.version,
-            run.subscriptions,
+            scope.before.channel.name,
+            scope.number,
+            scope.before.segment + 1,
+            scope.last_segment,
+            scope.state_segment,
+            scope.version,
+            scope.subscriptions,
             written.rows,
             written.bytes,
             written.file,
-            run.started,
+            scope.started,
             at,
         ),
     )
 
 
-def _insert_results(sql: Sql, run: Run, written: Written) -> None:
-    name, number = run.before.channel.name, run.number
+def _insert_results(sql: Sql, scope: RunScope, written: ResultFile) -> None:
+    name, number = scope.before.channel.name, scope.number
     sql.executemany(
         "INSERT INTO results SELECT id, last + 1 + ?, ?, ?, ?, ?, ? "
         "FROM subscriptions WHERE id = ?",

@@ -1,21 +1,25 @@
-"""Who wants which channel, with which parameters, and what they have had.
+"""Who wants which channel, with which parameters, what they have had, and which broker
+serves them, in SQL.
 
-A backend subscription is there once for a channel and parameters, while any user has
-it; a user's is a frontend. Calls that change something are part of the caller's
-transaction, and the caller has checked the broker's epoch (brokers.py).
-
-Whenever a backend subscription comes or goes, the counter `version` goes up.
+Decided here: whether a broker may still speak (`check_epoch`: only under its newest
+epoch), where a subscriber begins, and when users and brokers that have gone are
+forgotten. A backend subscription is there once for a channel and parameters, while any
+user has it; a user's is a frontend. Whenever a backend subscription comes or goes, the
+counter `version` goes up. Calls that change something are part of the caller's
+transaction, and the caller has checked the broker's epoch.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.data_cluster.brokers import note_heard
+from brokerwise.runtime.net.refusals import ConflictError
 from brokerwise.runtime.process.state_file import Sql, count_up
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
+    BrokerCreation,
     Ended,
     Given,
     Refused,
@@ -27,9 +31,125 @@ from brokerwise.runtime.protocol.data import (
 from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 from brokerwise.runtime.protocol.names import parse_channel_topic
 
+HEARD_SECONDS = 10.0  # that a broker speaks is stored no more often than this
+_FLEET = "fleet"  # the setting: whose brokers these are
+
+log = logging.getLogger(__name__)
+
 # The values of a channel's parameters, in its order; raises BrokerwiseError if there
 # is no such channel or a value is not as it must be.
 ValuesOf = Callable[[str, Mapping[str, str]], tuple[object, ...]]
+
+
+@dataclass(frozen=True)
+class KnownBroker:
+    """`url` is where it listens, http://host:port."""
+
+    name: str
+    url: str
+    epoch: int
+
+
+def create_broker(sql: Sql, creation: BrokerCreation, at: float) -> None:
+    """A broker is there, under its newest epoch. Under a new one it serves nobody
+    yet: those whom it served are offline until they subscribe again. Raises
+    ConflictError for an epoch that is older than the one known."""
+    known = _epoch(sql, creation.broker)
+    if known is not None and creation.epoch < known:
+        raise _outdated(creation.broker, creation.epoch, known)
+    if known is not None and creation.epoch > known:
+        put_offline(sql, creation.broker, at)
+    if known != creation.epoch:
+        log.info("broker %r is there, epoch %d", creation.broker, creation.epoch)
+    sql.execute(
+        "INSERT INTO brokers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+        "url = excluded.url, epoch = excluded.epoch, heard = excluded.heard",
+        (creation.broker, creation.url, creation.epoch, at),
+    )
+
+
+def check_epoch(sql: Sql, broker: str, epoch: int) -> None:
+    """Raises ConflictError unless this is the broker's epoch: one that was frozen
+    and has been replaced must change nothing when it wakes."""
+    known = _epoch(sql, broker)
+    if known is None:
+        log.warning("broker %r speaks and is unknown: refused", broker)
+        raise ConflictError(f"broker {broker!r} has not created itself: createbroker")
+    if epoch != known:
+        raise _outdated(broker, epoch, known)
+
+
+def note_heard(sql: Sql, broker: str, at: float) -> None:
+    """The broker lives. Stored only now and then: each time costs a write to disk."""
+    sql.execute(
+        "UPDATE brokers SET heard = ? WHERE name = ? AND heard < ?",
+        (at, broker, at - HEARD_SECONDS),
+    )
+
+
+def is_note_due(sql: Sql, broker: str, at: float) -> bool:
+    """True if `note_heard` would store something."""
+    found = sql.execute(
+        "SELECT 1 FROM brokers WHERE name = ? AND heard < ?",
+        (broker, at - HEARD_SECONDS),
+    )
+    return found.fetchone() is not None
+
+
+def put_offline(sql: Sql, broker: str, at: float) -> None:
+    """All whom the broker served are offline since `at`."""
+    sql.execute(
+        "UPDATE frontends SET broker = '', seen = ? WHERE broker = ?", (at, broker)
+    )
+
+
+def forget_silent(sql: Sql, at: float) -> list[str]:
+    """The brokers that have not been heard for as long as anything is kept. Those
+    whom they served have been offline for so long."""
+    silent = sql.execute(
+        "SELECT name, heard FROM brokers WHERE heard < ? ORDER BY name",
+        (at - KEPT_SECONDS,),
+    ).fetchall()
+    for name, heard in silent:
+        put_offline(sql, name, heard)
+        log.warning("broker %r is lost: silent for %.0f s", name, at - heard)
+        sql.execute("DELETE FROM brokers WHERE name = ?", (name,))
+    return [str(name) for name, _ in silent]
+
+
+def begin_fleet(sql: Sql, fleet: str, at: float) -> None:
+    """The process starts, in the fleet with this digest. While it was away it could
+    hear nobody, so every broker counts as heard now. Another fleet's brokers are
+    forgotten: those with the same names are others."""
+    found = sql.execute("SELECT value FROM settings WHERE name = ?", (_FLEET,))
+    if found.fetchone() != (fleet,):
+        sql.execute(
+            "UPDATE frontends SET broker = '', seen = ? WHERE broker != ''", (at,)
+        )
+        gone = sql.execute("DELETE FROM brokers").rowcount
+        if gone:
+            log.info("another fleet: %d brokers of before are forgotten", gone)
+        sql.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (_FLEET, fleet))
+    sql.execute("UPDATE brokers SET heard = ?", (at,))
+
+
+def find_broker(sql: Sql, name: str) -> KnownBroker | None:
+    row = sql.execute(
+        "SELECT name, url, epoch FROM brokers WHERE name = ?", (name,)
+    ).fetchone()
+    return None if row is None else KnownBroker(*row)
+
+
+def _epoch(sql: Sql, broker: str) -> int | None:
+    found = find_broker(sql, broker)
+    return None if found is None else found.epoch
+
+
+def _outdated(broker: str, epoch: int, known: int) -> ConflictError:
+    log.warning("broker %r is fenced: epoch %d, its newest is %d", broker, epoch, known)
+    return ConflictError(
+        f"broker {broker!r}: found epoch {epoch}, expected its newest, {known}"
+    )
 
 
 @dataclass(frozen=True)
@@ -108,14 +228,22 @@ def acknowledge(sql: Sql, request: AcknowledgeRequest, at: float) -> None:
     note_heard(sql, request.broker, at)
 
 
-def lapse(sql: Sql, at: float) -> list[int]:
+def forget_offline(sql: Sql, at: float) -> list[int]:
     """Forget users who have been offline for longer than anything is kept; the
     backend subscriptions that nobody has any more, which are removed."""
     gone = sql.execute(
         "DELETE FROM frontends WHERE broker = '' AND seen < ? RETURNING subscription",
         (at - KEPT_SECONDS,),
     ).fetchall()
-    return _remove_unwanted(sql, {number for (number,) in gone})
+    removed = _remove_unwanted(sql, {number for (number,) in gone})
+    if gone:
+        log.info(
+            "subscriptions of users who stayed offline: %d forgotten, %d topics with "
+            "them",
+            len(gone),
+            len(removed),
+        )
+    return removed
 
 
 def brokers_of(sql: Sql, numbers: Iterable[int]) -> dict[str, list[int]]:
@@ -133,7 +261,7 @@ def brokers_of(sql: Sql, numbers: Iterable[int]) -> dict[str, list[int]]:
     return found
 
 
-def behind(sql: Sql) -> dict[str, list[int]]:
+def undelivered(sql: Sql) -> dict[str, list[int]]:
     """By channel, the backend subscriptions with results that somebody whom a broker
     serves has not had."""
     rows = sql.execute(

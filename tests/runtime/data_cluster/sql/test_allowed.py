@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from tests.runtime.data_cluster.sql.city import DATASETS, PARAMETERS, channel
 
 from brokerwise.runtime.data_cluster.definitions import Dataset
-from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery, check_query
-from brokerwise.runtime.data_cluster.sql.sessions import query_session
-from brokerwise.runtime.data_cluster.sql.splicing import column_of
-from brokerwise.runtime.data_cluster.types import arrow_schema, arrow_type
+from brokerwise.runtime.data_cluster.records import arrow_schema, arrow_type
+from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
+from brokerwise.runtime.data_cluster.sql.splice import column_of, query_session
+from brokerwise.runtime.protocol.data import Typed
 
 
 def _at(minute: int) -> datetime:
@@ -107,13 +107,16 @@ def test_each_subscription_gets_what_its_values_give(
     query = check_query(spark, channel(sql), DATASETS)
     found = _run(session, query, sql)
     for number, values in SUBSCRIPTIONS.items():
-        expected = _expected(sql, values, [name for name, _ in query.columns])
+        expected = _expected(sql, values, [column.name for column in query.columns])
         assert sorted(found.get(number, []), key=str) == sorted(expected, key=str)
 
 
 def test_results_say_what_is_null(spark: SparkSession, session: SparkSession) -> None:
     query = check_query(spark, channel("SELECT id, at FROM reports"), DATASETS)
-    assert query.columns == (("id", "string"), ("at", "timestamp"))
+    assert query.columns == (
+        Typed("id", "string"),
+        Typed("at", "timestamp"),
+    )
     found = _run(session, query, "")
     assert {"id": "r7", "at": None} in found[7]
 

@@ -10,8 +10,8 @@ from tests.runtime.data_cluster.sql.function_samples import (
 )
 
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset, DatasetKind
-from brokerwise.runtime.data_cluster.sql.checking import check_query
-from brokerwise.runtime.data_cluster.sql.functions import ARGUMENTS, FAILING, FUNCTIONS
+from brokerwise.runtime.data_cluster.sql.allowed import ARGUMENTS, FAILING, FUNCTIONS
+from brokerwise.runtime.data_cluster.sql.check import check_query
 
 DATASETS = {
     "d": Dataset(
@@ -36,5 +36,7 @@ def test_a_channel_may_use_them(spark: SparkSession, calls: list[str]) -> None:
     select = ", ".join(f"{call} AS c{i}" for i, call in enumerate(calls))
     channel = Channel("c", f"SELECT {select} FROM d", (), 10.0)
     query = check_query(spark, channel, DATASETS)
-    assert [name for name, _ in query.columns] == [f"c{i}" for i in range(len(calls))]
+    assert [column.name for column in query.columns] == [
+        f"c{i}" for i in range(len(calls))
+    ]
     assert query.datasets == ("d",)

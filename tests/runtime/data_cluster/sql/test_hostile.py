@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from tests.runtime.data_cluster.sql.city import DATASETS, channel
 from tests.runtime.data_cluster.sql.hostile import HOSTILE
 
-from brokerwise.runtime.data_cluster.sql.checking import check_query
-from brokerwise.runtime.data_cluster.sql.refused import RefusedQueryError
+from brokerwise.runtime.data_cluster.sql.check import check_query
+from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 
 
 def jobs(spark: SparkSession) -> int:

@@ -1,7 +1,7 @@
 """Reads what Spark's parser made of a text into plain Python values.
 
-Everything in it is read, by the fields of Scala's case classes, and only what nodes.py
-names is: the first thing that it does not name ends the reading.
+Everything in it is read, by the fields of Scala's case classes, and only what
+allowed.py names: the first thing that it does not name is refused here.
 """
 
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError
 
-from brokerwise.runtime.data_cluster.sql.nodes import (
+from brokerwise.runtime.data_cluster.sql.allowed import (
     EXPRESSIONS,
     IDENTITIES,
     MARKS,
     PARTS,
     PLANS,
-    described,
+    refusal_reason,
 )
-from brokerwise.runtime.data_cluster.sql.refused import RefusedQueryError
+from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 
 MAX_NODES = 2_000  # of a query
 MAX_DEPTH = 80  # of a query
@@ -168,7 +168,7 @@ class _Reader:
             )
 
     def _refused(self, kind: str, place: tuple[int, int]) -> RefusedQueryError:
-        return RefusedQueryError(described(kind), self._text, place[0])
+        return RefusedQueryError(refusal_reason(kind), self._text, place[0])
 
 
 def _is_sequence(name: str) -> bool:
