@@ -1,6 +1,7 @@
 """Moves, step by step, whatever happens in between."""
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -8,7 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.coordinator.fakes import broker, plain_seed, run, running, until
+from tests.runtime.coordinator.fakes import (
+    TwoBrokers,
+    broker,
+    plain_seed,
+    run,
+    running,
+    until,
+)
 from tests.runtime.coordinator.watching import in_state, move_ended, place, where
 
 from brokerwise.runtime.coordinator import moves
@@ -130,25 +138,18 @@ def test_an_end_is_noticed_once(sql: Sql) -> None:
     assert (paused, moves.unfinished_moves(sql)) == ([], [waiting])
 
 
-def test_a_move_goes_through_its_steps(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b1", fleet) as b1,
-        ):
-            await place(fleet, "ann")
-            assert where(fleet, "ann") == ["b1"]
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            assert (await move_ended(fleet))["state"] == "done"
-            assert [order.step for order in b1.orders] == ["request_to_move", "connect"]
-            assert {(o.move, o.user, o.to.broker, o.to.url) for o in b1.orders} == {
-                (1, "ann", "b0", b0.url)
-            }
-            assert b0.orders == []
-            assert where(fleet, "ann") == ["b0"]
-
-    run(work())
+async def test_a_move_goes_through_its_steps(two_brokers: TwoBrokers) -> None:
+    async with two_brokers() as (fleet, b0, b1):
+        await place(fleet, "ann")
+        assert where(fleet, "ann") == ["b1"]
+        await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
+        assert (await move_ended(fleet))["state"] == "done"
+        assert [order.step for order in b1.orders] == ["request_to_move", "connect"]
+        assert {(o.move, o.user, o.to.broker, o.to.url) for o in b1.orders} == {
+            (1, "ann", "b0", b0.url)
+        }
+        assert b0.orders == []
+        assert where(fleet, "ann") == ["b0"]
 
 
 @pytest.mark.parametrize(
@@ -162,23 +163,16 @@ def test_a_move_goes_through_its_steps(tmp_path: Path) -> None:
         ("connect", "nonsense", "failed", False),
     ],
 )
-def test_what_a_broker_answers_decides_where_the_session_is(
-    tmp_path: Path, step: str, answer: str, state: str, moved: bool
+async def test_what_a_broker_answers_decides_where_the_session_is(
+    two_brokers: TwoBrokers, step: str, answer: str, state: str, moved: bool
 ) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet),
-            broker("b1", fleet) as b1,
-        ):
-            await place(fleet, "ann")
-            b1.answers[step] = MoveAnswer(answer, "so it said")
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            move = await move_ended(fleet)
-            assert (move["state"], move["reason"]) == (state, "so it said")
-            assert where(fleet, "ann") == ["b0" if moved else "b1"]
-
-    run(work())
+    async with two_brokers() as (fleet, _, b1):
+        await place(fleet, "ann")
+        b1.answers[step] = MoveAnswer(answer, "so it said")
+        await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
+        move = await move_ended(fleet)
+        assert (move["state"], move["reason"]) == (state, "so it said")
+        assert where(fleet, "ann") == ["b0" if moved else "b1"]
 
 
 def test_no_more_than_32_moves_are_under_way_at_once(tmp_path: Path) -> None:
@@ -204,80 +198,88 @@ def test_no_more_than_32_moves_are_under_way_at_once(tmp_path: Path) -> None:
     run(work(), debug=False)
 
 
-def test_a_move_ends_when_one_of_its_brokers_is_lost(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b1", fleet) as b1,
-        ):
-            await place(fleet, "ann")
-            b1.hold["connect"] = asyncio.Event()
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            await until(lambda: len(b1.orders) == 2)
-            await fleet.as_broker("/leaving", {"broker": "b0", "epoch": b0.epoch})
-            b1.hold["connect"].set()
-            move = await move_ended(fleet)
-            assert (move["state"], move["reason"]) == ("failed", "broker 'b0' has left")
-            assert where(fleet, "ann") == ["b1"]
-
-    run(work())
+async def test_a_move_ends_when_one_of_its_brokers_is_lost(
+    two_brokers: TwoBrokers,
+) -> None:
+    async with two_brokers() as (fleet, b0, b1):
+        await place(fleet, "ann")
+        b1.hold["connect"] = asyncio.Event()
+        await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
+        await until(lambda: len(b1.orders) == 2)
+        await fleet.as_broker("/leaving", {"broker": "b0", "epoch": b0.epoch})
+        b1.hold["connect"].set()
+        move = await move_ended(fleet)
+        assert (move["state"], move["reason"]) == ("failed", "broker 'b0' has left")
+        assert where(fleet, "ann") == ["b1"]
 
 
 @pytest.mark.parametrize("step", ["request_to_move", "connect"])
-def test_a_restart_in_the_middle_of_a_move_resumes_it_at_its_step(
+async def test_a_restart_in_the_middle_of_a_move_resumes_it_at_its_step(
     tmp_path: Path, step: str
 ) -> None:
-    async def work() -> None:
-        async with AsyncExitStack() as fakes:
-            async with running(tmp_path, plain_seed(2)) as fleet:
-                await fakes.enter_async_context(broker("b0", fleet))
-                b1 = await fakes.enter_async_context(broker("b1", fleet))
-                await place(fleet, "ann")
-                b1.hold[step] = asyncio.Event()
-                await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-                await until(lambda: b1.orders and b1.orders[-1].step == step)
-            ordered = len(b1.orders)
-            b1.hold.pop(step).set()
-            async with running(tmp_path) as fleet:
-                assert (await move_ended(fleet))["state"] == "done"
-                assert b1.orders[ordered].step == step
-                assert len({order.move for order in b1.orders}) == 1
-                assert where(fleet, "ann") == ["b0"]
-
-    run(work())
-
-
-def test_a_broker_that_refuses_an_order_ends_the_move(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet),
-            broker("b1", fleet) as b1,
-        ):
+    async with AsyncExitStack() as fakes:
+        async with running(tmp_path, plain_seed(2)) as fleet:
+            await fakes.enter_async_context(broker("b0", fleet))
+            b1 = await fakes.enter_async_context(broker("b1", fleet))
             await place(fleet, "ann")
-            b1.refusing = True
+            b1.hold[step] = asyncio.Event()
             await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            move = await move_ended(fleet)
-            assert move["state"] == "failed"
-            assert "not today" in move["reason"]
-            assert where(fleet, "ann") == ["b1"]
+            await until(lambda: b1.orders and b1.orders[-1].step == step)
+        ordered = len(b1.orders)
+        b1.hold.pop(step).set()
+        async with running(tmp_path) as fleet:
+            assert (await move_ended(fleet))["state"] == "done"
+            assert b1.orders[ordered].step == step
+            assert len({order.move for order in b1.orders}) == 1
+            assert where(fleet, "ann") == ["b0"]
 
-    run(work())
+
+async def test_a_broker_that_refuses_an_order_ends_the_move(
+    two_brokers: TwoBrokers,
+) -> None:
+    async with two_brokers() as (fleet, _, b1):
+        await place(fleet, "ann")
+        b1.refusing = True
+        await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
+        move = await move_ended(fleet)
+        assert move["state"] == "failed"
+        assert "not today" in move["reason"]
+        assert where(fleet, "ann") == ["b1"]
 
 
-def test_an_order_that_did_not_arrive_is_given_again(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet),
-        ):
-            async with broker("b1", fleet) as gone:
-                await place(fleet, "ann")
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            async with broker("b1", fleet) as b1:
-                assert (await move_ended(fleet))["state"] == "done"
-                assert len(b1.orders) == 2
-            assert gone.orders == []
+async def test_an_order_that_did_not_arrive_is_given_again(tmp_path: Path) -> None:
+    async with (
+        running(tmp_path, plain_seed(2)) as fleet,
+        broker("b0", fleet),
+    ):
+        async with broker("b1", fleet) as gone:
+            await place(fleet, "ann")
+        await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
+        async with broker("b1", fleet) as b1:
+            assert (await move_ended(fleet))["state"] == "done"
+            assert len(b1.orders) == 2
+        assert gone.orders == []
 
-    run(work())
+
+async def test_moves_and_orders_that_a_broker_does_not_take_are_logged(
+    two_brokers: TwoBrokers, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "brokerwise.runtime.coordinator")
+    async with two_brokers() as (fleet, _, b1):
+        await place(fleet, "ann")
+        order = {"user": "ann", "from": "b1", "to": "b0"}
+        b1.refusing = True
+        await fleet.done("/moves", order)
+        await move_ended(fleet, 1)
+        b1.refusing = False
+        await fleet.done("/moves", order)
+        await move_ended(fleet, 2)
+        await until(lambda: "done" in caplog.text)
+    said = [record.getMessage() for record in caplog.records]
+    moved = "of user 'ann' from 'b1' to 'b0'"
+    assert f"move 1 {moved} begun at 'request_to_move'" in said
+    assert any(line.startswith(f"move 1 {moved} failed: ") for line in said)
+    assert f"move 2 {moved} done" in said
+    refused = [line for line in said if "did not take /control/move" in line]
+    assert len(refused) == 1
+    assert "broker 'b1' takes /control/move again" in said

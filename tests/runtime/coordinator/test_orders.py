@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.coordinator.fakes import (
     BROKER,
+    TwoBrokers,
     broker,
     plain_seed,
     run,
@@ -49,110 +50,91 @@ def test_routes_are_told_in_batches_that_are_not_too_long() -> None:
     assert list(batches([], 200)) == []
 
 
-def test_joining_tells_those_that_carry_the_topic_and_brings_their_cursors(
+async def test_joining_tells_those_that_carry_the_topic_and_brings_their_cursors(
     tmp_path: Path,
 ) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(3)) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b1", fleet) as b1,
-            broker("b2", fleet) as b2,
-        ):
-            first = await b0.join(fleet, "news", "news")
-            assert first["cursors"] == []
-            assert [r["generation"] for r in first["routes"]] == [1]
-            b0.positions = [("news", "s", 1, 5), ("news", "t", 2, 1), ("x", "s", 1, 9)]
-            second = await b1.join(fleet, "news")
-            assert second["cursors"] == [["news", "s", 1, 5], ["news", "t", 2, 1]]
-            assert b0.members("news") == ["b0", "b1"]
-            b1.positions = [("news", "s", 1, 7)]
-            third = await b2.join(fleet, "news", "art")
-            assert sorted(third["cursors"]) == [
-                ["news", "s", 1, 7],
-                ["news", "t", 2, 1],
-            ]
-            assert {r["topic"]: r["generation"] for r in third["routes"]} == {
-                "news": 3,
-                "art": 1,
-            }
-            assert b0.members("news") == b1.members("news") == ["b0", "b1", "b2"]
-
-    run(work())
+    async with (
+        running(tmp_path, plain_seed(3)) as fleet,
+        broker("b0", fleet) as b0,
+        broker("b1", fleet) as b1,
+        broker("b2", fleet) as b2,
+    ):
+        first = await b0.join(fleet, "news", "news")
+        assert first["cursors"] == []
+        assert [r["generation"] for r in first["routes"]] == [1]
+        b0.positions = [("news", "s", 1, 5), ("news", "t", 2, 1), ("x", "s", 1, 9)]
+        second = await b1.join(fleet, "news")
+        assert second["cursors"] == [["news", "s", 1, 5], ["news", "t", 2, 1]]
+        assert b0.members("news") == ["b0", "b1"]
+        b1.positions = [("news", "s", 1, 7)]
+        third = await b2.join(fleet, "news", "art")
+        assert sorted(third["cursors"]) == [
+            ["news", "s", 1, 7],
+            ["news", "t", 2, 1],
+        ]
+        assert {r["topic"]: r["generation"] for r in third["routes"]} == {
+            "news": 3,
+            "art": 1,
+        }
+        assert b0.members("news") == b1.members("news") == ["b0", "b1", "b2"]
 
 
-def test_the_first_to_carry_a_topic_feeds_it_until_it_is_gone(tmp_path: Path) -> None:
+async def test_the_first_to_carry_a_topic_feeds_it_until_it_is_gone(
+    tmp_path: Path,
+) -> None:
     seed = replace(plain_seed(3), into={"gps/*": "positions"})
 
-    async def work() -> None:
-        async with (
-            running(tmp_path, seed) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b2", fleet) as b2,
-        ):
-            assert b2.configuration.into == {"gps/*": "positions"}
-            (first,) = (await b2.join(fleet, "gps/1"))["routes"]
-            (second,) = (await b0.join(fleet, "gps/1"))["routes"]
-            assert (first["feeder"], second["feeder"]) == ("b2", "b2")
-            gone = {"broker": "b2", "epoch": b2.epoch}
-            await fleet.as_broker("/leaving", gone)
-            (third,) = (await b0.join(fleet, "gps/1"))["routes"]
-            assert third["feeder"] == "b0"
-
-    run(work())
+    async with (
+        running(tmp_path, seed) as fleet,
+        broker("b0", fleet) as b0,
+        broker("b2", fleet) as b2,
+    ):
+        assert b2.configuration.into == {"gps/*": "positions"}
+        (first,) = (await b2.join(fleet, "gps/1"))["routes"]
+        (second,) = (await b0.join(fleet, "gps/1"))["routes"]
+        assert (first["feeder"], second["feeder"]) == ("b2", "b2")
+        gone = {"broker": "b2", "epoch": b2.epoch}
+        await fleet.as_broker("/leaving", gone)
+        (third,) = (await b0.join(fleet, "gps/1"))["routes"]
+        assert third["feeder"] == "b0"
 
 
-def test_joining_again_changes_nothing_and_brings_the_cursors_again(
-    tmp_path: Path,
+async def test_joining_again_changes_nothing_and_brings_the_cursors_again(
+    two_brokers: TwoBrokers,
 ) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b1", fleet) as b1,
-        ):
-            await b0.join(fleet, "news")
-            b0.positions = [("news", "s", 1, 5)]
-            first = await b1.join(fleet, "news")
-            assert await b1.join(fleet, "news") == first
-
-    run(work())
+    async with two_brokers() as (fleet, b0, b1):
+        await b0.join(fleet, "news")
+        b0.positions = [("news", "s", 1, 5)]
+        first = await b1.join(fleet, "news")
+        assert await b1.join(fleet, "news") == first
 
 
-def test_leaving_a_topic_tells_all_but_the_only_one_stays(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b1", fleet) as b1,
-        ):
-            await b0.join(fleet, "news")
-            await b1.join(fleet, "news")
-            answer = await b1.join(fleet, leave=("news", "never"))
-            (route,) = answer["routes"]
-            assert [a["broker"] for a in route["brokers"]] == ["b0"]
-            await until(lambda: b0.members("news") == ["b0"])
-            await until(lambda: b1.members("news") == ["b0"])
-            alone = await b0.join(fleet, leave=("news",))
-            assert alone["routes"] == [route]
-
-    run(work())
+async def test_leaving_a_topic_tells_all_but_the_only_one_stays(
+    two_brokers: TwoBrokers,
+) -> None:
+    async with two_brokers() as (fleet, b0, b1):
+        await b0.join(fleet, "news")
+        await b1.join(fleet, "news")
+        answer = await b1.join(fleet, leave=("news", "never"))
+        (route,) = answer["routes"]
+        assert [a["broker"] for a in route["brokers"]] == ["b0"]
+        await until(lambda: b0.members("news") == ["b0"])
+        await until(lambda: b1.members("news") == ["b0"])
+        alone = await b0.join(fleet, leave=("news",))
+        assert alone["routes"] == [route]
 
 
-def test_joining_under_an_old_epoch_is_refused(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(1)) as fleet,
-            broker("b0", fleet) as b0,
-        ):
-            body = {"broker": "b0", "epoch": b0.epoch + 1, "topics": ["news"]}
-            status, content = await fleet.call("/join", body, token=BROKER)
-            assert status == 409
-            assert "register again" in content["error"]
-            unknown = body | {"broker": "stranger"}
-            assert (await fleet.call("/join", unknown, token=BROKER))[0] == 409
-
-    run(work())
+async def test_joining_under_an_old_epoch_is_refused(tmp_path: Path) -> None:
+    async with (
+        running(tmp_path, plain_seed(1)) as fleet,
+        broker("b0", fleet) as b0,
+    ):
+        body = {"broker": "b0", "epoch": b0.epoch + 1, "topics": ["news"]}
+        status, content = await fleet.call("/join", body, token=BROKER)
+        assert status == 409
+        assert "register again" in content["error"]
+        unknown = body | {"broker": "stranger"}
+        assert (await fleet.call("/join", unknown, token=BROKER))[0] == 409
 
 
 def test_two_thousand_topics_are_joined_in_one_request(tmp_path: Path) -> None:
@@ -175,42 +157,36 @@ def test_two_thousand_topics_are_joined_in_one_request(tmp_path: Path) -> None:
     run(work(), debug=False)
 
 
-def test_a_topic_that_nobody_carries_is_given_to_a_broker_that_is_told(
+async def test_a_topic_that_nobody_carries_is_given_to_a_broker_that_is_told(
     tmp_path: Path,
 ) -> None:
-    async def work() -> None:
-        async with running(tmp_path, plain_seed(2)) as fleet:
-            ask = {"topics": ["news", "sport", "news"]}
-            nobody = await fleet.done("/routes", ask, token("ann"))
-            assert [r["brokers"] for r in nobody["routes"]] == [[], []]
-            async with broker("b0", fleet) as b0, broker("b1", fleet) as b1:
-                found = await fleet.done("/routes", ask, token("ann"))
-                carriers = [r["brokers"][0]["broker"] for r in found["routes"]]
-                assert sorted(carriers) == ["b0", "b1"]
-                for name, topic in zip(carriers, ("news", "sport"), strict=True):
-                    fake = b0 if name == "b0" else b1
-                    assert fake.members(topic) == [name]
-                assert await fleet.done("/routes", ask, BROKER) == found
-
-    run(work())
+    async with running(tmp_path, plain_seed(2)) as fleet:
+        ask = {"topics": ["news", "sport", "news"]}
+        nobody = await fleet.done("/routes", ask, token("ann"))
+        assert [r["brokers"] for r in nobody["routes"]] == [[], []]
+        async with broker("b0", fleet) as b0, broker("b1", fleet) as b1:
+            found = await fleet.done("/routes", ask, token("ann"))
+            carriers = [r["brokers"][0]["broker"] for r in found["routes"]]
+            assert sorted(carriers) == ["b0", "b1"]
+            for name, topic in zip(carriers, ("news", "sport"), strict=True):
+                fake = b0 if name == "b0" else b1
+                assert fake.members(topic) == [name]
+            assert await fleet.done("/routes", ask, BROKER) == found
 
 
-def test_with_a_plan_only_its_topics_are_known_and_routes_may_be_empty(
+async def test_with_a_plan_only_its_topics_are_known_and_routes_may_be_empty(
     tmp_path: Path,
 ) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, PLANNED) as fleet,
-            broker("b0", fleet) as b0,
-        ):
-            found = await fleet.done("/routes", {"topics": ["news", "chess"]})
-            assert found["unknown"] == ["chess"]
-            assert [r["brokers"] for r in found["routes"]] == [[]]
-            joined = await b0.join(fleet, "news", "chess")
-            assert joined["unknown"] == ["chess"]
-            assert [r["topic"] for r in joined["routes"]] == ["news"]
-            topics = await fleet.done("/topics")
-            assert topics.pop("topics") == {"art": 1, "news": 10, "sport": 5}
-            assert topics == {"homes": {}, "targets": {}}
-
-    run(work())
+    async with (
+        running(tmp_path, PLANNED) as fleet,
+        broker("b0", fleet) as b0,
+    ):
+        found = await fleet.done("/routes", {"topics": ["news", "chess"]})
+        assert found["unknown"] == ["chess"]
+        assert [r["brokers"] for r in found["routes"]] == [[]]
+        joined = await b0.join(fleet, "news", "chess")
+        assert joined["unknown"] == ["chess"]
+        assert [r["topic"] for r in joined["routes"]] == ["news"]
+        topics = await fleet.done("/topics")
+        assert topics.pop("topics") == {"art": 1, "news": 10, "sport": 5}
+        assert topics == {"homes": {}, "targets": {}}
