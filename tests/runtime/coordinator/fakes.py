@@ -4,7 +4,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -167,6 +167,7 @@ async def running(
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0.02)  # for servers to hear that clients have gone
 
 
 class FakeBroker:
@@ -307,3 +308,8 @@ async def broker(
         yield fake
     finally:
         await serving.close()
+
+
+TwoBrokers = Callable[
+    [], AbstractAsyncContextManager[tuple[Running, FakeBroker, FakeBroker]]
+]

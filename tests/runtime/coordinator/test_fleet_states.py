@@ -10,16 +10,18 @@ from hypothesis.stateful import (
 )
 from tests.tiers import examples
 
-from brokerwise.runtime.coordinator import carriers, drains, members, moves, seats
+from brokerwise.runtime.coordinator import drains, leases, moves, routes, sessions
 from brokerwise.runtime.coordinator.brokers import (
+    GONE,
+    BrokerState,
+    Then,
     all_brokers,
     candidates,
     find_broker,
     the_broker,
 )
-from brokerwise.runtime.coordinator.finding import find
-from brokerwise.runtime.coordinator.membership import GONE, BrokerState, Then
-from brokerwise.runtime.coordinator.moving import UNFINISHED, MoveState
+from brokerwise.runtime.coordinator.moves import UNFINISHED, MoveState
+from brokerwise.runtime.coordinator.status import find
 from brokerwise.runtime.coordinator.store import new_state
 from brokerwise.runtime.net.refusals import RefusalError
 from brokerwise.runtime.process.state_file import Sql, transaction
@@ -53,52 +55,53 @@ class FleetMachine(RuleBasedStateMachine):
     @rule(text=st.sampled_from([*USERS, *TOPICS]))
     def find(self, text: str) -> None:
         found = find(self.sql, text)
-        assert all(each["why"] for each in [*found["topics"], *found["users"]])
-        for user in found["users"]:
-            places = [session["broker"] for session in user["sessions"]]
-            assert places == [s.broker for s in seats.seats_of(self.sql, user["user"])]
-        for topic in found["topics"]:
-            assert (
-                topic["brokers"] == carriers.carried(self.sql, topic["topic"]).brokers
-            )
+        assert all(topic.why for topic in found.topics)
+        assert all(user.why for user in found.users)
+        for user in found.users:
+            places = [session.broker for session in user.sessions]
+            stored = sessions.sessions_of(self.sql, user.user)
+            assert places == [session.broker for session in stored]
+        for topic in found.topics:
+            stored_route = routes.stored_route(self.sql, topic.topic)
+            assert topic.brokers == stored_route.brokers
 
     @rule(broker=brokers)
     def register(self, broker: str) -> None:
-        kept = set(seats.seats_on(self.sql, broker))
+        kept = set(sessions.sessions_on(self.sql, broker))
         with transaction(self.sql):
             registration = BrokerRegistration(broker, f"ws://{broker}:1", 1)
-            found = members.register(self.sql, registration, self.now)
+            found = leases.register(self.sql, registration, self.now)
         assert all(broker not in names(route.brokers) for route in found.routes)
-        assert kept <= set(seats.seats_on(self.sql, broker))
+        assert kept <= set(sessions.sessions_on(self.sql, broker))
         self.epochs.append(found.epoch)
 
     @rule(broker=brokers, graceful=st.booleans())
     def lose(self, broker: str, graceful: bool) -> None:
         if self.is_alive(broker):
             with transaction(self.sql):
-                members.lose(self.sql, broker, self.now, graceful=graceful)
+                leases.lose(self.sql, broker, self.now, graceful=graceful)
 
     @rule(broker=brokers, joined=topics, left=topics)
     def join(self, broker: str, joined: list[str], left: list[str]) -> None:
         if self.is_alive(broker):
             with transaction(self.sql):
                 for topic in joined:
-                    carriers.join(self.sql, broker, topic)
+                    routes.join(self.sql, broker, topic)
                 for topic in left:
-                    carriers.leave(self.sql, broker, topic)
+                    routes.leave(self.sql, broker, topic)
 
     @rule(wanted=topics)
     def ask_for_routes(self, wanted: list[str]) -> None:
         with transaction(self.sql):
-            carriers.give_carriers(self.sql, wanted)
+            routes.assign_brokers(self.sql, wanted)
         if candidates(self.sql) and not self.seed.kind:
-            assert all(carriers.carried(self.sql, topic).brokers for topic in wanted)
+            assert all(routes.stored_route(self.sql, topic).brokers for topic in wanted)
 
     @rule(user=users)
     def request_broker(self, user: str) -> None:
         try:
             with transaction(self.sql):
-                answer = seats.request_broker(self.sql, user, None)
+                answer = sessions.request_broker(self.sql, user, None)
         except RefusalError:
             assert self.may_refuse(user)
             return
@@ -107,13 +110,13 @@ class FleetMachine(RuleBasedStateMachine):
 
     @rule(user=users, to=brokers)
     def move(self, user: str, to: str) -> None:
-        for seat in seats.seats_of(self.sql, user):
+        for session in sessions.sessions_of(self.sql, user):
             up = the_broker(self.sql, to).state is BrokerState.UP
-            moving = moves.is_moving(self.sql, seat.broker, user)
-            serving = the_broker(self.sql, seat.broker).serving
-            if up and serving and not moving and seat.broker != to:
+            moving = moves.is_moving(self.sql, session.broker, user)
+            serving = the_broker(self.sql, session.broker).serving
+            if up and serving and not moving and session.broker != to:
                 with transaction(self.sql):
-                    moves.request_move(self.sql, user, seat.broker, to)
+                    moves.request_move(self.sql, user, session.broker, to)
 
     @rule(data=st.data(), answer=st.sampled_from(ANSWERS))
     def answer_move(self, data: st.DataObject, answer: str) -> None:
@@ -125,7 +128,7 @@ class FleetMachine(RuleBasedStateMachine):
             after = moves.take_answer(self.sql, move, answer)
         assert after is not None
         if after.state is MoveState.DONE:
-            assert not seats_between(self.sql, move.user, move.source)
+            assert not sessions_between(self.sql, move.user, move.source)
         with transaction(self.sql):  # the same answer again comes too late
             assert moves.take_answer(self.sql, move, answer) == after
 
@@ -151,12 +154,12 @@ class FleetMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def tell(self, data: st.DataObject) -> None:
-        waiting = carriers.untold(self.sql)
+        waiting = routes.untold(self.sql)
         if waiting:
             broker = data.draw(st.sampled_from(sorted(waiting)))
             with transaction(self.sql):
-                routes = carriers.routes_of(self.sql, waiting[broker])
-                carriers.told(self.sql, broker, routes)
+                told = routes.routes_of(self.sql, waiting[broker])
+                routes.mark_told(self.sql, broker, told)
 
     @precondition(lambda self: self.epochs)
     @rule()
@@ -176,14 +179,16 @@ class FleetMachine(RuleBasedStateMachine):
 
     def assert_at_home(self) -> None:
         for user in USERS:
-            for seat in seats.seats_of(self.sql, user):
-                home = find_broker(self.sql, seat.home)
+            for session in sessions.sessions_of(self.sql, user):
+                home = find_broker(self.sql, session.home)
                 if home is not None and home.state is BrokerState.UP:
-                    shared = seats_between(self.sql, user, seat.broker)
+                    shared = sessions_between(self.sql, user, session.broker)
                     gave_up = moves.attempts(
-                        self.sql, user, seat.broker, home.moves_before, home.name
+                        self.sql, user, session.broker, home.moves_before, home.name
                     )
-                    assert seat.broker == home.name or len(shared) > 1 or gave_up >= 2
+                    assert (
+                        session.broker == home.name or len(shared) > 1 or gave_up >= 2
+                    )
 
     def is_alive(self, broker: str) -> bool:
         return the_broker(self.sql, broker).alive
@@ -191,19 +196,19 @@ class FleetMachine(RuleBasedStateMachine):
     def may_refuse(self, user: str) -> bool:
         return not candidates(self.sql)
 
-    def seats(self, user: str) -> list[seats.Seat]:
-        return seats.seats_of(self.sql, user)
+    def sessions(self, user: str) -> list[sessions.Session]:
+        return sessions.sessions_of(self.sql, user)
 
     @invariant()
     def no_session_is_on_a_lost_broker_while_another_is_up(self) -> None:
         if candidates(self.sql):
             for broker in all_brokers(self.sql):
                 if broker.state in GONE:
-                    assert seats.seats_on(self.sql, broker.name) == {}
+                    assert sessions.sessions_on(self.sql, broker.name) == {}
 
     @invariant()
     def every_carrier_is_there_and_listed_once(self) -> None:
-        for route in carriers.all_routes(self.sql):
+        for route in routes.all_routes(self.sql):
             listed = names(route.brokers)
             assert len(set(listed)) == len(listed)
             assert all(self.is_alive(name) for name in listed)
@@ -211,7 +216,7 @@ class FleetMachine(RuleBasedStateMachine):
     @invariant()
     def generations_and_epochs_only_grow(self) -> None:
         for topic in TOPICS:
-            generation = carriers.carried(self.sql, topic).generation
+            generation = routes.stored_route(self.sql, topic).generation
             assert generation >= self.generations.get(topic, 0)
             self.generations[topic] = generation
         assert self.epochs == sorted(set(self.epochs))
@@ -230,12 +235,12 @@ class FleetMachine(RuleBasedStateMachine):
 
     @invariant()
     def whoever_a_route_concerns_knows_it_or_will_be_told(self) -> None:
-        for broker in carriers.untold(self.sql):
+        for broker in routes.untold(self.sql):
             assert self.is_alive(broker)
 
     @invariant()
     def every_session_of_the_seed_is_still_there(self) -> None:
-        found = {(s.user, s.home, s.topics) for u in USERS for s in self.seats(u)}
+        found = {(s.user, s.home, s.topics) for u in USERS for s in self.sessions(u)}
         assert {(s.user, s.broker, s.topics) for s in self.seed.sessions} <= found
 
 
@@ -258,8 +263,8 @@ class PlannedFleetMachine(FleetMachine):
     def may_refuse(self, user: str) -> bool:
         """Also while the broker that shall serve it has not started yet."""
         states = [
-            the_broker(self.sql, seat.broker).state
-            for seat in seats.seats_of(self.sql, user)
+            the_broker(self.sql, session.broker).state
+            for session in sessions.sessions_of(self.sql, user)
         ]
         return BrokerState.EXPECTED in states or not candidates(self.sql)
 
@@ -268,8 +273,12 @@ def names(addresses: object) -> list[str]:
     return [address.broker for address in addresses]  # type: ignore[attr-defined]
 
 
-def seats_between(sql: Sql, user: str, broker: str) -> list[seats.Seat]:
-    return [seat for seat in seats.seats_of(sql, user) if seat.broker == broker]
+def sessions_between(sql: Sql, user: str, broker: str) -> list[sessions.Session]:
+    return [
+        session
+        for session in sessions.sessions_of(sql, user)
+        if session.broker == broker
+    ]
 
 
 bounded = settings(max_examples=examples(40), stateful_step_count=40)

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.brokers import Broker, BrokerState
 from brokerwise.runtime.coordinator.gathering import Known, Picture, draw
-from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.net.refusals import UnavailableError
 from brokerwise.runtime.protocol.control import BalancePage
 

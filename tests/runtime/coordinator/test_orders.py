@@ -1,170 +1,192 @@
-"""Moves, step by step, whatever happens in between."""
+"""Brokers that join and leave topics, and which brokers are told."""
 
-import asyncio
-from contextlib import AsyncExitStack
+import time
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.runtime.coordinator.fakes import (
+    BROKER,
+    TwoBrokers,
     broker,
     plain_seed,
     run,
     running,
+    token,
     until,
 )
-from tests.runtime.coordinator.watching import in_state, move_ended, place, where
+from tests.runtime.coordinator.seeds import PLANNED
 
-from brokerwise.runtime.protocol.control import MoveAnswer
+from brokerwise.runtime.coordinator.orders import batches, highest
+from brokerwise.runtime.protocol.control import Address, Route
+
+names = st.sampled_from("abcd")
+rows = st.tuples(names, names, st.integers(0, 3), st.integers(0, 3))
 
 
-def test_a_move_goes_through_its_steps(tmp_path: Path) -> None:
+@given(st.lists(rows))
+def test_the_highest_position_of_a_topic_and_source_counts(
+    cursors: list[tuple[str, str, int, int]],
+) -> None:
+    expected = {
+        (topic, source): max(row[2:] for row in cursors if row[:2] == (topic, source))
+        for topic, source, *_ in cursors
+    }
+    found = highest(cursors)
+    assert {row[:2]: row[2:] for row in found} == expected
+    assert len(found) == len(expected)
+
+
+def test_routes_are_told_in_batches_that_are_not_too_long() -> None:
+    long = Route("y" * 300, 1, (Address("b", "ws://b:1"),))
+    routes = [Route(f"t{i}", 1, (Address("b", "ws://b:1"),)) for i in range(20)]
+    found = list(batches([*routes, long, *routes], 200))
+    assert [route for batch in found for route in batch] == [*routes, long, *routes]
+    assert (long,) in found
+    assert max(len(batch) for batch in found) > 1
+    assert all(len(msgspec.json.encode(b)) <= 201 for b in found if b != (long,))
+    assert list(batches([], 200)) == []
+
+
+async def test_joining_tells_those_that_carry_the_topic_and_brings_their_cursors(
+    tmp_path: Path,
+) -> None:
+    async with (
+        running(tmp_path, plain_seed(3)) as fleet,
+        broker("b0", fleet) as b0,
+        broker("b1", fleet) as b1,
+        broker("b2", fleet) as b2,
+    ):
+        first = await b0.join(fleet, "news", "news")
+        assert first["cursors"] == []
+        assert [r["generation"] for r in first["routes"]] == [1]
+        b0.positions = [("news", "s", 1, 5), ("news", "t", 2, 1), ("x", "s", 1, 9)]
+        second = await b1.join(fleet, "news")
+        assert second["cursors"] == [["news", "s", 1, 5], ["news", "t", 2, 1]]
+        assert b0.members("news") == ["b0", "b1"]
+        b1.positions = [("news", "s", 1, 7)]
+        third = await b2.join(fleet, "news", "art")
+        assert sorted(third["cursors"]) == [
+            ["news", "s", 1, 7],
+            ["news", "t", 2, 1],
+        ]
+        assert {r["topic"]: r["generation"] for r in third["routes"]} == {
+            "news": 3,
+            "art": 1,
+        }
+        assert b0.members("news") == b1.members("news") == ["b0", "b1", "b2"]
+
+
+async def test_the_first_to_carry_a_topic_feeds_it_until_it_is_gone(
+    tmp_path: Path,
+) -> None:
+    seed = replace(plain_seed(3), into={"gps/*": "positions"})
+
+    async with (
+        running(tmp_path, seed) as fleet,
+        broker("b0", fleet) as b0,
+        broker("b2", fleet) as b2,
+    ):
+        assert b2.configuration.into == {"gps/*": "positions"}
+        (first,) = (await b2.join(fleet, "gps/1"))["routes"]
+        (second,) = (await b0.join(fleet, "gps/1"))["routes"]
+        assert (first["feeder"], second["feeder"]) == ("b2", "b2")
+        gone = {"broker": "b2", "epoch": b2.epoch}
+        await fleet.as_broker("/leaving", gone)
+        (third,) = (await b0.join(fleet, "gps/1"))["routes"]
+        assert third["feeder"] == "b0"
+
+
+async def test_joining_again_changes_nothing_and_brings_the_cursors_again(
+    two_brokers: TwoBrokers,
+) -> None:
+    async with two_brokers() as (fleet, b0, b1):
+        await b0.join(fleet, "news")
+        b0.positions = [("news", "s", 1, 5)]
+        first = await b1.join(fleet, "news")
+        assert await b1.join(fleet, "news") == first
+
+
+async def test_leaving_a_topic_tells_all_but_the_only_one_stays(
+    two_brokers: TwoBrokers,
+) -> None:
+    async with two_brokers() as (fleet, b0, b1):
+        await b0.join(fleet, "news")
+        await b1.join(fleet, "news")
+        answer = await b1.join(fleet, leave=("news", "never"))
+        (route,) = answer["routes"]
+        assert [a["broker"] for a in route["brokers"]] == ["b0"]
+        await until(lambda: b0.members("news") == ["b0"])
+        await until(lambda: b1.members("news") == ["b0"])
+        alone = await b0.join(fleet, leave=("news",))
+        assert alone["routes"] == [route]
+
+
+async def test_joining_under_an_old_epoch_is_refused(tmp_path: Path) -> None:
+    async with (
+        running(tmp_path, plain_seed(1)) as fleet,
+        broker("b0", fleet) as b0,
+    ):
+        body = {"broker": "b0", "epoch": b0.epoch + 1, "topics": ["news"]}
+        status, content = await fleet.call("/join", body, token=BROKER)
+        assert status == 409
+        assert "register again" in content["error"]
+        unknown = body | {"broker": "stranger"}
+        assert (await fleet.call("/join", unknown, token=BROKER))[0] == 409
+
+
+def test_two_thousand_topics_are_joined_in_one_request(tmp_path: Path) -> None:
+    topics = [f"a topic with a name of some length {i}" for i in range(2000)]
+
     async def work() -> None:
         async with (
             running(tmp_path, plain_seed(2)) as fleet,
             broker("b0", fleet) as b0,
             broker("b1", fleet) as b1,
         ):
-            await place(fleet, "ann")
-            assert where(fleet, "ann") == ["b1"]
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            assert (await move_ended(fleet))["state"] == "done"
-            assert [order.step for order in b1.orders] == ["request_to_move", "connect"]
-            assert {(o.move, o.user, o.to.broker, o.to.url) for o in b1.orders} == {
-                (1, "ann", "b0", b0.url)
-            }
-            assert b0.orders == []
-            assert where(fleet, "ann") == ["b0"]
-
-    run(work())
-
-
-@pytest.mark.parametrize(
-    ("step", "answer", "state", "moved"),
-    [
-        ("request_to_move", "declined", "declined", False),
-        ("request_to_move", "timeout", "failed", False),
-        ("request_to_move", "absent", "done", True),
-        ("connect", "timeout", "failed", False),
-        ("connect", "absent", "done", True),
-        ("connect", "nonsense", "failed", False),
-    ],
-)
-def test_what_a_broker_answers_decides_where_the_session_is(
-    tmp_path: Path, step: str, answer: str, state: str, moved: bool
-) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet),
-            broker("b1", fleet) as b1,
-        ):
-            await place(fleet, "ann")
-            b1.answers[step] = MoveAnswer(answer, "so it said")
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            move = await move_ended(fleet)
-            assert (move["state"], move["reason"]) == (state, "so it said")
-            assert where(fleet, "ann") == ["b0" if moved else "b1"]
-
-    run(work())
-
-
-def test_no_more_than_32_moves_are_under_way_at_once(tmp_path: Path) -> None:
-    users = [f"u{i}" for i in range(80)]
-
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b1", fleet) as b1,
-        ):
-            await place(fleet, *users)
-            b1.hold["request_to_move"] = asyncio.Event()
-            async with broker("b0", fleet):
-                assert await fleet.done("/drain", {"broker": "b1"}) == {"moves": 80}
-                await until(lambda: len(b1.orders) == 32)
-                await b1.beat(fleet)
-                await place(fleet, *users[:5])
-                assert len(b1.orders) == 32
-                b1.hold["request_to_move"].set()
-                await until(in_state(fleet, "b1", "drained"))
-                assert all(where(fleet, user) == ["b0"] for user in users)
+            started = time.monotonic()
+            await b0.join(fleet, *topics)
+            b0.positions = [(topic, "s", 1, 3) for topic in topics]
+            answer = await b1.join(fleet, *topics)
+            assert time.monotonic() - started < 10
+            assert len(answer["routes"]) == len(answer["cursors"]) == 2000
+            assert set(b0.routes) == set(topics)
 
     run(work(), debug=False)
 
 
-def test_a_move_ends_when_one_of_its_brokers_is_lost(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet) as b0,
-            broker("b1", fleet) as b1,
-        ):
-            await place(fleet, "ann")
-            b1.hold["connect"] = asyncio.Event()
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            await until(lambda: len(b1.orders) == 2)
-            await fleet.as_broker("/leaving", {"broker": "b0", "epoch": b0.epoch})
-            b1.hold["connect"].set()
-            move = await move_ended(fleet)
-            assert (move["state"], move["reason"]) == ("failed", "broker 'b0' has left")
-            assert where(fleet, "ann") == ["b1"]
-
-    run(work())
-
-
-@pytest.mark.parametrize("step", ["request_to_move", "connect"])
-def test_a_restart_in_the_middle_of_a_move_resumes_it_at_its_step(
-    tmp_path: Path, step: str
+async def test_a_topic_that_nobody_carries_is_given_to_a_broker_that_is_told(
+    tmp_path: Path,
 ) -> None:
-    async def work() -> None:
-        async with AsyncExitStack() as fakes:
-            async with running(tmp_path, plain_seed(2)) as fleet:
-                await fakes.enter_async_context(broker("b0", fleet))
-                b1 = await fakes.enter_async_context(broker("b1", fleet))
-                await place(fleet, "ann")
-                b1.hold[step] = asyncio.Event()
-                await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-                await until(lambda: b1.orders and b1.orders[-1].step == step)
-            ordered = len(b1.orders)
-            b1.hold.pop(step).set()
-            async with running(tmp_path) as fleet:
-                assert (await move_ended(fleet))["state"] == "done"
-                assert b1.orders[ordered].step == step
-                assert len({order.move for order in b1.orders}) == 1
-                assert where(fleet, "ann") == ["b0"]
-
-    run(work())
+    async with running(tmp_path, plain_seed(2)) as fleet:
+        ask = {"topics": ["news", "sport", "news"]}
+        nobody = await fleet.done("/routes", ask, token("ann"))
+        assert [r["brokers"] for r in nobody["routes"]] == [[], []]
+        async with broker("b0", fleet) as b0, broker("b1", fleet) as b1:
+            found = await fleet.done("/routes", ask, token("ann"))
+            carriers = [r["brokers"][0]["broker"] for r in found["routes"]]
+            assert sorted(carriers) == ["b0", "b1"]
+            for name, topic in zip(carriers, ("news", "sport"), strict=True):
+                fake = b0 if name == "b0" else b1
+                assert fake.members(topic) == [name]
+            assert await fleet.done("/routes", ask, BROKER) == found
 
 
-def test_a_broker_that_refuses_an_order_ends_the_move(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet),
-            broker("b1", fleet) as b1,
-        ):
-            await place(fleet, "ann")
-            b1.refusing = True
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            move = await move_ended(fleet)
-            assert move["state"] == "failed"
-            assert "not today" in move["reason"]
-            assert where(fleet, "ann") == ["b1"]
-
-    run(work())
-
-
-def test_an_order_that_did_not_arrive_is_given_again(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with (
-            running(tmp_path, plain_seed(2)) as fleet,
-            broker("b0", fleet),
-        ):
-            async with broker("b1", fleet) as gone:
-                await place(fleet, "ann")
-            await fleet.done("/moves", {"user": "ann", "from": "b1", "to": "b0"})
-            async with broker("b1", fleet) as b1:
-                assert (await move_ended(fleet))["state"] == "done"
-                assert len(b1.orders) == 2
-            assert gone.orders == []
-
-    run(work())
+async def test_with_a_plan_only_its_topics_are_known_and_routes_may_be_empty(
+    tmp_path: Path,
+) -> None:
+    async with (
+        running(tmp_path, PLANNED) as fleet,
+        broker("b0", fleet) as b0,
+    ):
+        found = await fleet.done("/routes", {"topics": ["news", "chess"]})
+        assert found["unknown"] == ["chess"]
+        assert [r["brokers"] for r in found["routes"]] == [[]]
+        joined = await b0.join(fleet, "news", "chess")
+        assert joined["unknown"] == ["chess"]
+        assert [r["topic"] for r in joined["routes"]] == ["news"]
+        topics = await fleet.done("/topics")
+        assert topics.pop("topics") == {"art": 1, "news": 10, "sport": 5}
+        assert topics == {"homes": {}, "targets": {}}

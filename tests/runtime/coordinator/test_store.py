@@ -9,9 +9,9 @@ import pytest
 from tests.processes import Process
 from tests.runtime.coordinator.fakes import plain_seed
 
-from brokerwise.runtime.coordinator import carriers
+from brokerwise.runtime.coordinator import routes
 from brokerwise.runtime.coordinator.brokers import all_brokers
-from brokerwise.runtime.coordinator.seats import seats_of
+from brokerwise.runtime.coordinator.sessions import sessions_of
 from brokerwise.runtime.coordinator.store import Store, seed_store, setting
 from brokerwise.runtime.process.state_file import StateError, count_up
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
@@ -40,8 +40,8 @@ def test_a_new_state_holds_the_seed(tmp_path: Path) -> None:
         assert [setting(store.sql, n) for n in ("kind", "plan", "digest")] == [
             *("fill", "p", "d")
         ]
-        (seat,) = seats_of(store.sql, "ann")
-        assert (seat.home, seat.broker, seat.topics) == ("b1", "b1", ("news",))
+        (session,) = sessions_of(store.sql, "ann")
+        assert (session.home, session.broker, session.topics) == ("b1", "b1", ("news",))
 
 
 def test_numbers_go_on_where_those_of_the_fleet_before_ended(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_numbers_go_on_where_those_of_the_fleet_before_ended(tmp_path: Path) -> 
         with Store(path) as store, store.change() as sql:
             epochs += [count_up(sql, "epoch") for _ in range(4)]
             for _ in range(fleet):  # none in the first
-                carriers.join(sql, "b0", "news")
-                carriers.join(sql, "b1", "news")
-                carriers.leave(sql, "b0", "news")
-                generations.append(carriers.carried(sql, "news").generation)
+                routes.join(sql, "b0", "news")
+                routes.join(sql, "b1", "news")
+                routes.leave(sql, "b0", "news")
+                generations.append(routes.stored_route(sql, "news").generation)
     assert epochs == list(range(1, 13))
     assert generations == sorted(set(generations))
 

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-from brokerwise.runtime.coordinator.brokers import Broker
-from brokerwise.runtime.coordinator.membership import BrokerState
-from brokerwise.runtime.coordinator.moves import Move
-from brokerwise.runtime.coordinator.moving import MoveState
+from brokerwise.runtime.coordinator.brokers import Broker, BrokerState
+from brokerwise.runtime.coordinator.moves import Move, MoveState
 from brokerwise.runtime.coordinator.watch import Watch
 from brokerwise.runtime.coordinator.watch_events import KEPT_EVENTS, Sight
 from brokerwise.runtime.coordinator.watch_flow import Rate

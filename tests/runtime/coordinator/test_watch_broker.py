@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.coordinator.fakes import broker, plain_seed, run, running
 from tests.runtime.coordinator.seeds import COLOCATED
 
-from brokerwise.runtime.coordinator.telling import Telling
+from brokerwise.runtime.coordinator.orders import BrokerClient
 from brokerwise.runtime.net.errors import UnreachableError
 from brokerwise.runtime.protocol.control import Address
 
@@ -57,7 +57,7 @@ def test_one_that_does_not_answer_those_who_look_is_not_taken_for_silent() -> No
         raise UnreachableError(url, "nobody answers")
 
     async def work() -> None:
-        telling, b0 = Telling(nobody, "a token", None), Address("b0", "ws://h:1")
+        telling, b0 = BrokerClient(nobody, "a token", None), Address("b0", "ws://h:1")
         for asking in (telling.load, telling.sessions):
             with pytest.raises(UnreachableError, match="http://h:1"):
                 await asking(b0)

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, Then
 from brokerwise.runtime.coordinator.decisions import DecisionState
-from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.watch_events import (
     DecisionSeen,
     Happening,

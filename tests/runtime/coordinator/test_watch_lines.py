@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from brokerwise.runtime.coordinator import watch_lines as lines
-from brokerwise.runtime.coordinator.brokers import Broker
-from brokerwise.runtime.coordinator.membership import BrokerState
+from brokerwise.runtime.coordinator.brokers import Broker, BrokerState
 from brokerwise.runtime.coordinator.watch_events import Happening
 from brokerwise.runtime.protocol.control import Heartbeat
 

@@ -5,7 +5,7 @@ from tests.runtime.coordinator.fakes import plain_seed
 from tests.runtime.coordinator.seeds import States
 
 from brokerwise.runtime.coordinator import moves
-from brokerwise.runtime.coordinator.moving import MoveState
+from brokerwise.runtime.coordinator.moves import MoveState
 from brokerwise.runtime.coordinator.watch_moves import MOVES_SHOWN, MovesSeen
 from brokerwise.runtime.process.state_file import Sql
 

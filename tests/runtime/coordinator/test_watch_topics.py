@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.coordinator.load_pages import LoadPage, TopicLoad
+from brokerwise.runtime.coordinator.orders import LoadPage, TopicLoad
 from brokerwise.runtime.coordinator.watch_topics import (
     SHOWN_TOPICS,
     TopicBoard,

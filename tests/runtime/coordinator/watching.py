@@ -6,11 +6,11 @@ from typing import Any
 
 from tests.runtime.coordinator.fakes import Running
 
-from brokerwise.runtime.coordinator.seats import seats_of
+from brokerwise.runtime.coordinator.sessions import sessions_of
 
 
 def where(fleet: Running, user: str) -> list[str]:
-    return [seat.broker for seat in seats_of(fleet.coordinator.sql, user)]
+    return [session.broker for session in sessions_of(fleet.coordinator.sql, user)]
 
 
 async def place(fleet: Running, *users: str) -> None:

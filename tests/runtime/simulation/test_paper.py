@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.coordinator.placement import POLICIES, Candidate
+from brokerwise.runtime.balancing.placement import POLICIES, Candidate
 from brokerwise.runtime.simulation.paper import Paper, Rising, paper_world
 from brokerwise.runtime.simulation.placing import Placing
 

@@ -11,7 +11,7 @@ from brokerwise.runtime.coordinator.decisions import Decision, DecisionState
 from brokerwise.runtime.coordinator.gathering import Picture
 from brokerwise.runtime.coordinator.moves import count_unfinished, moves_of
 from brokerwise.runtime.coordinator.proposal import BrokerChange, Proposal
-from brokerwise.runtime.coordinator.reporting import move_view
+from brokerwise.runtime.coordinator.status import MoveStatus
 from brokerwise.runtime.coordinator.wishes import Mode
 from brokerwise.runtime.process.state_file import Sql
 
@@ -74,17 +74,14 @@ def decision_view(decision: Decision, sql: Sql) -> dict[str, Any]:
     }
 
 
-def moves_view(decision: Decision, sql: Sql) -> list[dict[str, Any]]:
+def moves_view(decision: Decision, sql: Sql) -> list[MoveStatus]:
     """The moves of a decision as they are, or as they are planned."""
     begun = moves_of(sql, decision.number)
     if begun:
-        return [move_view(move) for move in begun]
+        return [MoveStatus.of(move) for move in begun]
     planned = decision.proposal.moves if decision.proposal else ()
     return [
-        {
-            **{"id": 0, "user": move.user, "from": move.source, "to": move.target},
-            **{"state": "planned", "reason": ""},
-        }
+        MoveStatus(0, move.user, move.source, move.target, "planned", "")
         for move in planned
     ]
 

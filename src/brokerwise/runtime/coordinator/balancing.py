@@ -23,11 +23,15 @@ from brokerwise.runtime.coordinator.gathering import (
     read_known,
     refuse_differing,
 )
-from brokerwise.runtime.coordinator.moves import Move, ended_since, notice_ended
-from brokerwise.runtime.coordinator.moving import MoveState
+from brokerwise.runtime.coordinator.moves import (
+    Move,
+    MoveState,
+    ended_since,
+    notice_ended,
+)
+from brokerwise.runtime.coordinator.orders import BrokerClient
 from brokerwise.runtime.coordinator.rates import Rates
 from brokerwise.runtime.coordinator.store import Store
-from brokerwise.runtime.coordinator.telling import Telling
 from brokerwise.runtime.coordinator.wishes import Mode, Wishes, read_mode, write_mode
 from brokerwise.runtime.net.refusals import ConflictError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql
@@ -49,7 +53,7 @@ class Balancing:
     def __init__(
         self,
         store: Store,
-        telling: Telling,
+        telling: BrokerClient,
         *,
         wall: Callable[[], float],
         wake: Callable[[], None] = lambda: None,

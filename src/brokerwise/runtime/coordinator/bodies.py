@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, FiniteFloat, model_validator
 
-from brokerwise.runtime.coordinator.carriers import MAX_TOPICS
-from brokerwise.runtime.coordinator.membership import BrokerState, Then
-from brokerwise.runtime.coordinator.moving import MoveState
+from brokerwise.runtime.coordinator.brokers import BrokerState, Then
+from brokerwise.runtime.coordinator.moves import MoveState
+from brokerwise.runtime.coordinator.routes import MAX_TOPICS
 from brokerwise.runtime.net.fields import (
     MAX_URL_LENGTH,
     Body,

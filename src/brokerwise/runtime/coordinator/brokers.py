@@ -1,23 +1,85 @@
-"""The brokers of the fleet, as they are stored."""
+"""The brokers of a fleet, as they are stored, and their states.
+
+Decided here: what state a broker is in after it has started (`state_after_start`) or
+ended (`state_after_end`), and which brokers may be given sessions (`candidates`). What
+else happens when one comes or goes is in `leases.py`.
+"""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-from brokerwise.runtime.coordinator.membership import (
-    ALIVE,
-    SERVING,
-    BrokerState,
-    Then,
-)
-from brokerwise.runtime.coordinator.placement import Candidate, Point
+from brokerwise.runtime.balancing.placement import Candidate, Point
 from brokerwise.runtime.net.refusals import NotFoundError
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.control import Address
 
+
+class BrokerState(StrEnum):
+    """`expected`: to be started with the fleet, and not heard of yet; `stopped`: it
+    was told to end, and has."""
+
+    EXPECTED = "expected"
+    UP = "up"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    LOST = "lost"
+    STOPPED = "stopped"
+
+
+class Then(StrEnum):
+    """What a broker does once it is drained."""
+
+    STAY = "stay"
+    STOP = "stop"
+    RESTART = "restart"
+
+
+ALIVE = (BrokerState.UP, BrokerState.DRAINING, BrokerState.DRAINED)
+SERVING = (BrokerState.UP, BrokerState.DRAINING)
+GONE = (BrokerState.LOST, BrokerState.STOPPED)
 _COLUMNS = "name, url, pid, state, epoch, since, capacity, x, y, then_do, moves_before"
+
+
+def state_after_start(then: Then | None) -> tuple[BrokerState, Then | None]:
+    """The state of a broker that has (re)started, and what is still to be done with it.
+
+    A drain that was not over goes on, but for a restart, which this is.
+    """
+    if then in (Then.STAY, Then.STOP):
+        return BrokerState.DRAINING, then
+    return BrokerState.UP, None
+
+
+def state_after_end(
+    state: BrokerState, then: Then | None, graceful: bool
+) -> tuple[BrokerState, Then | None]:
+    """The state of a broker that has left or is lost, and what is to be done with it
+    if it comes back.
+
+    It stays drained if it was to stay so; a stop that was ordered is over, but not if
+    it crashed before.
+    """
+    if then is Then.STOP and (graceful or state is BrokerState.DRAINED):
+        return BrokerState.STOPPED, None
+    return BrokerState.LOST, None if then is Then.RESTART else then
 
 
 @dataclass(frozen=True)
 class Broker:
+    """A broker as it is stored.
+
+    Attributes
+    ----------
+    since
+        When it came into its state, in seconds since 1970; 0 before it ever started.
+    capacity
+        Messages a period; None if nobody said.
+    then
+        What a drain that is not over ends with.
+    moves_before
+        The last move before its drain or stay began: later ones count as attempts.
+    """
+
     name: str
     url: str
     pid: int
@@ -31,12 +93,12 @@ class Broker:
 
     @property
     def alive(self) -> bool:
-        """Its process runs, as far as we know."""
+        """True if its process runs, as far as we know."""
         return self.state in ALIVE
 
     @property
     def serving(self) -> bool:
-        """Sessions may be on it."""
+        """True if sessions may be on it."""
         return self.state in SERVING
 
     @property
@@ -66,13 +128,13 @@ def the_broker(sql: Sql, name: str) -> Broker:
 
 
 def is_current(sql: Sql, name: str, epoch: int) -> bool:
-    """Whether a broker still has the lease that it was given under this epoch."""
+    """True if the broker still has the lease that it was given under this epoch."""
     broker = find_broker(sql, name)
     return broker is not None and broker.alive and broker.epoch == epoch
 
 
 def candidates(sql: Sql, but: str = "") -> list[Candidate]:
-    """Those that may be given sessions, by name."""
+    """The brokers that may be given sessions, by name, without the one named `but`."""
     return [
         Candidate(b.name, b.point)
         for b in all_brokers(sql)

@@ -3,7 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from brokerwise.runtime.coordinator.brokers import all_brokers, find_broker
+from brokerwise.runtime.coordinator.brokers import (
+    BrokerState,
+    Then,
+    all_brokers,
+    find_broker,
+)
 from brokerwise.runtime.coordinator.decisions import (
     Decision,
     DecisionState,
@@ -13,16 +18,15 @@ from brokerwise.runtime.coordinator.decisions import (
     the_decision,
 )
 from brokerwise.runtime.coordinator.drains import begin_drain, refuse_fixed
-from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.moves import (
     Move,
+    MoveState,
     count_unfinished,
     forget_moves,
     insert_move,
     is_carried_out,
     moves_of,
 )
-from brokerwise.runtime.coordinator.moving import MoveState
 from brokerwise.runtime.coordinator.proposal import PlannedMove, Proposal
 from brokerwise.runtime.net.refusals import ConflictError, RefusalError
 from brokerwise.runtime.process.state_file import Sql

@@ -1,4 +1,11 @@
-"""The coordinator: every request that it answers, as a call."""
+"""The coordinator: every request that it answers, as a call, and what it does by
+itself.
+
+What there is to do is in the stored state, so a coordinator that starts again goes on
+where the last one was killed. A round, at least four times a second, notices lost
+leases (`leases.py`), goes on with drains (`drains.py`) and decisions, tells brokers
+their routes (`orders.py`), and begins or resumes moves (`moves.py`).
+"""
 
 import asyncio
 import logging
@@ -6,16 +13,20 @@ import ssl
 import time
 from collections.abc import Callable, Iterable
 
-from brokerwise.runtime.coordinator import drains, members, moves, seats
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.balancing.placement import Point
+from brokerwise.runtime.coordinator import drains, leases, moves, sessions
 from brokerwise.runtime.coordinator.balancing import Balancing
-from brokerwise.runtime.coordinator.brokers import all_brokers, is_current, the_broker
-from brokerwise.runtime.coordinator.chores import Chores
-from brokerwise.runtime.coordinator.herald import Herald
-from brokerwise.runtime.coordinator.leases import Leases
-from brokerwise.runtime.coordinator.membership import BrokerState, Then
-from brokerwise.runtime.coordinator.placement import Point
+from brokerwise.runtime.coordinator.brokers import (
+    Broker,
+    BrokerState,
+    Then,
+    all_brokers,
+    is_current,
+    the_broker,
+)
+from brokerwise.runtime.coordinator.orders import Ask, BrokerClient, RouteAnnouncer
 from brokerwise.runtime.coordinator.store import Store
-from brokerwise.runtime.coordinator.telling import Ask, Telling
 from brokerwise.runtime.coordinator.watch_data import DataSource
 from brokerwise.runtime.coordinator.watching import Watching
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
@@ -33,9 +44,12 @@ from brokerwise.runtime.protocol.control import (
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
 EXPECTED_SECONDS = 30.0  # a broker of the seed that has not registered by then is lost
+TICK_SECONDS = 0.25
+PAUSE_SECONDS = 0.02  # between two rounds, however much happens
+RETRY_SECONDS = 0.25
 Clock = Callable[[], float]
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Coordinator:
@@ -61,23 +75,22 @@ class Coordinator:
         self._store = store
         self._clock, self._wall = clock, wall
         self._started = clock()
-        self._telling = Telling(ask, keys.token(Role.BROKER, "coordinator"), tls)
-        self._herald = Herald(store, self._telling)
-        self.balancing = Balancing(store, self._telling, wall=wall)
-        self._chores = Chores(
-            *(store, self._telling, self._herald, self.balancing),
-            sweep=self.sweep,
-            wall=wall,
-        )
+        self._work = asyncio.Event()  # there may be something to do
+        wake = self._work.set
+        self._client = BrokerClient(ask, keys.token(Role.BROKER, "coordinator"), tls)
+        self._announcer = RouteAnnouncer(store, self._client)
+        self._moves = moves.MoveRunner(store, self._client, wake)
+        self._telling_routes: asyncio.Task[None] | None = None
+        self._stopping: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self.balancing = Balancing(store, self._client, wall=wall, wake=wake)
         self.watching = Watching(
-            *(store.sql, self.reports, self._telling, self.balancing),
+            *(store.sql, self.reports, self._client, self.balancing),
             data=data,
             clock=clock,
             wall=wall,
         )
-        self.balancing.wake = self._chores.wake
         self.balancing.moves_ended = self.watching.end_moves
-        self._leases = Leases()
+        self._leases = leases.Leases()
         for broker in all_brokers(store.sql):
             if broker.alive:
                 self._leases.renew(broker.name, self._started)
@@ -89,25 +102,31 @@ class Coordinator:
 
     async def run(self) -> None:
         """Look after leases, moves, drains, the balance of the fleet and those who
-        watch it until cancelled, which loses nothing."""
+        watch it until cancelled, which loses nothing: the next coordinator takes it up.
+        Any error in it is one of ours, and ends it."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._chores.run())
+            group.create_task(self._run_rounds())
             group.create_task(self.balancing.run())
             group.create_task(self.watching.run())
 
+    # Brokers
+
     def register(self, registration: BrokerRegistration) -> BrokerConfiguration:
         with self._store.change() as sql:
-            found = members.register(sql, registration, self._wall())
-        self._heard(registration.broker)
+            found = leases.register(sql, registration, self._wall())
+        self._hear(registration.broker)
         self.reports.pop(registration.broker, None)
-        _log.info("broker %s is up, epoch %d", registration.broker, found.epoch)
-        self._chores.wake()
+        self._work.set()
         return found
 
     def heartbeat(self, report: Heartbeat) -> HeartbeatAnswer:
         if not is_current(self.sql, report.broker, report.epoch):
+            log.warning(
+                "broker %r is told that it is lost: epoch %d has been given up",
+                *(report.broker, report.epoch),
+            )
             return HeartbeatAnswer(lost=True)
-        self._heard(report.broker)
+        self._hear(report.broker)
         self.reports[report.broker] = report
         self.watching.hear(report)
         alive = (b.address for b in all_brokers(self.sql) if b.alive)
@@ -129,55 +148,99 @@ class Coordinator:
                     self._lose(broker.name)
 
     async def join(self, request: JoinRequest) -> JoinAnswer:
-        self._telling.silent.discard(request.broker)
-        answer = await self._herald.join(request)
-        self._chores.wake()
+        self._client.hear(request.broker)
+        answer = await self._announcer.join(request)
+        self._work.set()
         return answer
 
+    # Users
+
     async def routes(self, topics: Iterable[str]) -> tuple[list[Route], list[str]]:
-        return await self._herald.routes(topics)
+        return await self._announcer.routes(topics)
 
     def register_user(self, user: str, point: Point | None) -> str:
         """The user's token."""
         with self._store.change() as sql:
-            seats.register_user(sql, user, point)
+            sessions.register_user(sql, user, point)
         return self.keys.token(Role.USER, user)
 
     def request_broker(self, user: str, topics: Iterable[str] | None) -> BrokerAnswer:
         with self._store.change() as sql:
-            return seats.request_broker(sql, user, topics)
+            return sessions.request_broker(sql, user, topics)
+
+    # Operators
 
     def request_move(self, user: str, source: str, target: str) -> moves.Move:
         with self._store.change() as sql:
             drains.refuse_overlay(sql)
             _check_move(sql, user, source, target)
             move = moves.request_move(sql, user, source, target)
-        self._chores.wake()
+        self._work.set()
         return move
 
     def drain(self, broker: str, then: Then) -> int:
-        """How many users have to move."""
+        """The number of users that have to move."""
         with self._store.change() as sql:
             count = drains.begin_drain(sql, broker, then, self._wall())
-        self._chores.wake()
+        self._work.set()
         return count
 
     def activate(self, broker: str) -> None:
         with self._store.change() as sql:
             drains.activate(sql, broker, self._wall())
-        self._chores.wake()
+        self._work.set()
 
-    def _heard(self, broker: str) -> None:
+    # By itself
+
+    async def _run_rounds(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._work.clear()
+                self._round(group)
+                await asyncio.sleep(PAUSE_SECONDS)
+                try:
+                    async with asyncio.timeout(TICK_SECONDS):
+                        await self._work.wait()
+                except TimeoutError:
+                    continue
+
+    def _round(self, group: asyncio.TaskGroup) -> None:
+        self.sweep()
+        with self._store.change() as sql:
+            drains.advance(sql, self._wall())
+            self.balancing.advance(sql, self._wall())
+        if self._telling_routes is None or self._telling_routes.done():
+            self._telling_routes = group.create_task(self._announcer.catch_up())
+        self._moves.start(group, paused=self.balancing.mode.paused)
+        for broker in drains.to_stop(self.sql):
+            key = (broker.name, broker.epoch)
+            if key not in self._stopping:
+                self._stopping[key] = group.create_task(self._stop(broker))
+
+    async def _stop(self, broker: Broker) -> None:
+        """Stop a broker that is drained. It must know first who carries its topics
+        now."""
+        await self._announcer.catch_up()
+        restart = broker.then is Then.RESTART
+        try:
+            await self._client.stop(broker.address, restart=restart)
+        except BrokerwiseError:
+            await asyncio.sleep(RETRY_SECONDS)
+            del self._stopping[broker.name, broker.epoch]
+        else:
+            word = "restart" if restart else "stop"
+            log.info("broker %r was told to %s", broker.name, word)
+
+    def _hear(self, broker: str) -> None:
         self._leases.renew(broker, self._clock())
-        self._telling.silent.discard(broker)
+        self._client.hear(broker)
 
     def _lose(self, broker: str, *, graceful: bool = False) -> None:
         with self._store.change() as sql:
-            members.lose(sql, broker, self._wall(), graceful=graceful)
+            leases.lose(sql, broker, self._wall(), graceful=graceful)
         self._leases.end(broker)
         self.reports.pop(broker, None)
-        _log.info("broker %s %s", broker, "has left" if graceful else "is lost")
-        self._chores.wake()
+        self._work.set()
 
 
 def _check_move(sql: Sql, user: str, source: str, target: str) -> None:
@@ -186,7 +249,8 @@ def _check_move(sql: Sql, user: str, source: str, target: str) -> None:
         raise ConflictError(f"broker {target!r} is not up")
     if source == target:
         raise ConflictError(f"the session is on {target!r} already")
-    if not any(seat.broker == source for seat in seats.seats_of(sql, user)):
+    found = sessions.sessions_of(sql, user)
+    if not any(session.broker == source for session in found):
         raise NotFoundError(f"user {user!r} has no session on broker {source!r}")
     if moves.is_moving(sql, source, user):
         raise ConflictError(f"a move of user {user!r} from {source!r} is under way")

@@ -1,17 +1,22 @@
 """Emptying brokers, and bringing planned sessions home. In a transaction each.
 
-What there is to do is read off the stored state: so it goes on after a restart.
+Decided here: when the sessions of a broker are asked to leave it, when it is empty
+enough to be called drained, when it is to stop, and when a session that is away from
+home is asked to come back. What there is to do is read off the stored state, so it
+goes on after a restart of the coordinator.
 """
+
+import logging
 
 from brokerwise.runtime.coordinator.brokers import (
     Broker,
+    BrokerState,
+    Then,
     all_brokers,
     candidates,
     set_state,
     the_broker,
 )
-from brokerwise.runtime.coordinator.carriers import hand_over
-from brokerwise.runtime.coordinator.membership import BrokerState, Then
 from brokerwise.runtime.coordinator.moves import (
     attempts,
     end_decided_from,
@@ -22,15 +27,22 @@ from brokerwise.runtime.coordinator.moves import (
     last_move,
     request_move,
 )
-from brokerwise.runtime.coordinator.seats import chooser, reseat_all, seats_on
+from brokerwise.runtime.coordinator.routes import hand_over
+from brokerwise.runtime.coordinator.sessions import (
+    broker_chooser,
+    relocate_all,
+    sessions_on,
+)
 from brokerwise.runtime.coordinator.store import is_colocated, is_overlay
 from brokerwise.runtime.net.refusals import ConflictError
 from brokerwise.runtime.process.state_file import Sql
 
+log = logging.getLogger(__name__)
 ATTEMPTS = 2  # a user that declined is asked again, once
 
 
 def refuse_overlay(sql: Sql) -> None:
+    """Refuse to move sessions of an overlay."""
     if is_overlay(sql):
         raise ConflictError(
             "an overlay plan fixes which broker serves which user: "
@@ -51,13 +63,13 @@ def refuse_fixed(sql: Sql) -> None:
 
 def begin_drain(sql: Sql, name: str, then: Then, now: float) -> int:
     """Place nothing on a broker any more, and ask its sessions to move; returns how
-    many are to. Again, while it is draining, it changes what comes after."""
+    many users have to. Again, while it is draining, it changes what comes after."""
     refuse_overlay(sql)
     broker = the_broker(sql, name)
     if not broker.alive:
         raise ConflictError(f"broker {name!r} is not up: there is nothing to drain")
-    seats = seats_on(sql, name)
-    if seats and not candidates(sql, but=name):
+    sessions = sessions_on(sql, name)
+    if sessions and not candidates(sql, but=name):
         raise ConflictError(
             f"no other broker is up that could take the sessions of {name!r}"
         )
@@ -67,11 +79,13 @@ def begin_drain(sql: Sql, name: str, then: Then, now: float) -> int:
         end_decided_from(sql, name, f"broker {name!r} is being drained")
     set_state(sql, name, BrokerState.DRAINING, then, now)
     _ask_to_leave(sql, the_broker(sql, name))
-    return len(seats)
+    log.info("drain of broker %r begun: %d users, then %s", name, len(sessions), then)
+    return len(sessions)
 
 
 def activate(sql: Sql, name: str, now: float) -> None:
-    """End a drain: sessions may be placed there again. Who agreed to go still goes."""
+    """End a drain: sessions may be placed there again. Those that agreed to go still
+    go."""
     broker = the_broker(sql, name)
     if not broker.alive:
         raise ConflictError(f"broker {name!r} is not up")
@@ -79,13 +93,14 @@ def activate(sql: Sql, name: str, now: float) -> None:
         return
     end_requests_from(sql, name, "the drain was ended")
     set_state(sql, name, BrokerState.UP, None, now)
-    reseat_all(sql)  # of brokers that were lost while nobody else could take over
+    relocate_all(sql)  # of brokers that were lost while nobody else could take over
     _forget_attempts(sql, name)
+    log.info("drain of broker %r ended by an operator: it is up again", name)
 
 
 def advance(sql: Sql, now: float) -> None:
-    """Do whatever is next: ask sessions to leave brokers that drain, call a broker
-    drained that nobody is leaving any more, ask planned sessions to come home."""
+    """Do what is next: ask sessions to leave brokers that drain, call a broker drained
+    that nobody is leaving any more, ask planned sessions to come home."""
     for broker in all_brokers(sql):
         if broker.state is BrokerState.DRAINING:
             _advance_drain(sql, broker, now)
@@ -93,7 +108,7 @@ def advance(sql: Sql, now: float) -> None:
 
 
 def to_stop(sql: Sql) -> list[Broker]:
-    """Those that are drained and shall stop, or restart."""
+    """The brokers that are drained and shall stop, or restart."""
     return [
         broker
         for broker in all_brokers(sql)
@@ -103,29 +118,35 @@ def to_stop(sql: Sql) -> list[Broker]:
 
 
 def _advance_drain(sql: Sql, broker: Broker, now: float) -> None:
-    """Who had agreed to come before the drain began still comes, and is asked then."""
+    """A session that had agreed to come before the drain began still comes, and is
+    asked to leave then."""
     if is_moving(sql, broker.name) or is_awaited(sql, broker.name):
         return
     if _ask_to_leave(sql, broker):
         return
-    if not seats_on(sql, broker.name):
+    staying = len(sessions_on(sql, broker.name))
+    if not staying:
         hand_over(sql, broker.name)
     # Those that would not go keep being served until the broker stops: then they are
     # placed elsewhere. If it does not stop, they stay.
     set_state(sql, broker.name, BrokerState.DRAINED, broker.then, now)
+    log.info(
+        "drain of broker %r done: %d users stayed, then %s",
+        *(broker.name, staying, broker.then),
+    )
 
 
 def _ask_to_leave(sql: Sql, broker: Broker) -> bool:
-    """Request the moves that are due; whether there is anything to wait for."""
+    """Request the moves that are due; True if there is anything to wait for."""
     choose = None
-    for user, seats in seats_on(sql, broker.name).items():
+    for user, sessions in sessions_on(sql, broker.name).items():
         tried = attempts(sql, user, broker.name, broker.moves_before)
         if tried >= ATTEMPTS or is_moving(sql, broker.name, user):
             continue
         if not candidates(sql, but=broker.name):
             return True
-        choose = choose or chooser(sql)
-        request_move(sql, user, broker.name, choose(broker.name, seats))
+        choose = choose or broker_chooser(sql)
+        request_move(sql, user, broker.name, choose(broker.name, sessions))
     return is_moving(sql, broker.name)
 
 

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from brokerwise.runtime.coordinator import bodies, moves, reporting
+from brokerwise.runtime.coordinator import bodies, moves, status
 from brokerwise.runtime.coordinator.balance_views import state_of_mind
 from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.coordinator.moving import MoveState
+from brokerwise.runtime.coordinator.moves import MoveState
 from brokerwise.runtime.net.answers import json_answer
 from brokerwise.runtime.net.refusals import ForbiddenError, NotFoundError
 from brokerwise.runtime.process import open_files
@@ -69,7 +69,7 @@ class Endpoints:
         """Ask a user's session to move from one broker to another; the answer says
         that the move has begun."""
         move = self._coordinator.request_move(body.user, body.source, body.target)
-        return json_answer(reporting.move_view(move))
+        return json_answer(status.MoveStatus.of(move))
 
     async def list_moves(
         self,
@@ -78,7 +78,7 @@ class Endpoints:
     ) -> Response:
         """The newest moves, those in one state if it is given."""
         found = moves.newest_moves(self._coordinator.sql, state, limit)
-        return json_answer({"moves": [reporting.move_view(move) for move in found]})
+        return json_answer({"moves": [status.MoveStatus.of(move) for move in found]})
 
     async def show_move(
         self, number: Annotated[int, Path(alias="id", ge=1, le=MAX_SEQ)]
@@ -87,7 +87,7 @@ class Endpoints:
         move = moves.find_move(self._coordinator.sql, number)
         if move is None:
             raise NotFoundError(f"there is no move {number}")
-        return json_answer(reporting.move_view(move))
+        return json_answer(status.MoveStatus.of(move))
 
     async def drain(self, body: bodies.DrainRequest) -> Response:
         """Move all sessions of a broker elsewhere, and place nothing there."""
@@ -101,22 +101,21 @@ class Endpoints:
     async def status(self) -> Response:
         """The fleet at a glance."""
         sql, balancing = self._coordinator.sql, self._coordinator.balancing
-        found = reporting.status(sql, self._coordinator.reports)
         mode, words = balancing.mode, balancing.words
         mind = state_of_mind(sql, mode, words, balancing.now())
-        return json_answer({**found, "balancer": mind})
+        return json_answer(status.fleet_status(sql, self._coordinator.reports, mind))
 
     async def subchannels(self) -> Response:
         """How an overlay's content is cut into sub-channels: that of the k-th cell is
         topic `subchannel/k`. Empty without an overlay."""
-        return json_answer({"axes": reporting.axes(self._coordinator.sql)})
+        return json_answer({"axes": status.axes(self._coordinator.sql)})
 
     async def topics(self) -> Response:
         """The topics that there are, with their planned rates, and, if the plan places
         topics, their brokers and targets in milliseconds."""
         sql = self._coordinator.sql
-        homes, targets = reporting.placed_topics(sql)
-        rates = reporting.topic_rates(sql)
+        homes, targets = status.placed_topics(sql)
+        rates = status.topic_rates(sql)
         return json_answer({"topics": rates, "homes": homes, "targets": targets})
 
     async def health(self) -> Response:
@@ -125,5 +124,5 @@ class Endpoints:
 
     async def metrics(self) -> Response:
         """For Prometheus."""
-        text = reporting.metrics(self._coordinator.sql, self._coordinator.reports)
+        text = status.metrics(self._coordinator.sql, self._coordinator.reports)
         return PlainTextResponse(text + open_files.metrics_text())

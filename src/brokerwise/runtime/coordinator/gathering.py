@@ -12,10 +12,9 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.model.interests import Interests
 from brokerwise.model.snapshot import Snapshot
 from brokerwise.runtime.balancing.events import Key, Measured
-from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
-from brokerwise.runtime.coordinator.membership import BrokerState
+from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, all_brokers
 from brokerwise.runtime.coordinator.moves import last_move, unfinished_moves
-from brokerwise.runtime.coordinator.telling import Telling
+from brokerwise.runtime.coordinator.orders import BrokerClient
 from brokerwise.runtime.coordinator.wishes import PERIOD_SECONDS
 from brokerwise.runtime.net.refusals import ConflictError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql
@@ -60,7 +59,9 @@ class Picture:
     known: Known
 
 
-async def ask_brokers(telling: Telling, brokers: Sequence[Broker]) -> list[BalancePage]:
+async def ask_brokers(
+    telling: BrokerClient, brokers: Sequence[Broker]
+) -> list[BalancePage]:
     """What they carry, all asked at once. Raises UnavailableError if one does not say:
     half a fleet cannot be balanced."""
     asked = [telling.balance(broker.address) for broker in brokers]

@@ -1,17 +1,92 @@
-"""The moves, as they are stored. All calls belong into a transaction."""
+"""Moves of sessions from one broker to another: their states, as they are stored, and
+how they are carried out.
 
+Decided here: what an answer makes of a move (`TRANSITIONS`), when a session counts as
+moved (`take_answer`), and which moves are carried out now (`MoveRunner.start`). A
+coordinator that starts again resumes there: moves that are not over are found in the
+stored state, each at its step. All calls with `sql` that change something belong into
+a transaction.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from brokerwise.runtime.coordinator.moving import (
-    STEPS,
-    MoveState,
-    answered,
-)
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.coordinator.brokers import the_broker
+from brokerwise.runtime.coordinator.orders import BrokerClient
+from brokerwise.runtime.coordinator.sessions import topics_of
+from brokerwise.runtime.coordinator.store import Store
+from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.control import MoveAnswer, MoveOrder
 
+MOVES_AT_ONCE = 32
+RETRY_SECONDS = 0.25
 KEPT_MOVES = 10_000  # of those that are over
 _COLUMNS = "id, user, source, target, home, state, reason, session, decision"
 _UNFINISHED = "state IN ('requested', 'accepted')"
+
+log = logging.getLogger(__name__)
+
+
+class MoveState(StrEnum):
+    REQUESTED = "requested"
+    ACCEPTED = "accepted"
+    DONE = "done"
+    DECLINED = "declined"
+    FAILED = "failed"
+
+
+STEPS = {
+    MoveState.REQUESTED: "request_to_move",
+    MoveState.ACCEPTED: "connect",
+}
+UNFINISHED = tuple(STEPS)
+
+# An order may reach a broker a second time, after the client has gone further than
+# we remember: that it has moved, or is no longer there, ends the move at any step.
+TRANSITIONS = {
+    (MoveState.REQUESTED, "accepted"): MoveState.ACCEPTED,
+    (MoveState.REQUESTED, "declined"): MoveState.DECLINED,
+    (MoveState.REQUESTED, "moved"): MoveState.DONE,
+    (MoveState.REQUESTED, "absent"): MoveState.DONE,
+    (MoveState.REQUESTED, "timeout"): MoveState.FAILED,
+    (MoveState.ACCEPTED, "declined"): MoveState.DECLINED,
+    (MoveState.ACCEPTED, "moved"): MoveState.DONE,
+    (MoveState.ACCEPTED, "absent"): MoveState.DONE,
+    (MoveState.ACCEPTED, "timeout"): MoveState.FAILED,
+}
+REASONS = {
+    "absent": "the user was not connected: assigned without asking",
+    "timeout": "the client did not answer in time",
+}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a move stands, and why if that needs a word."""
+
+    state: MoveState
+    reason: str = ""
+
+
+def apply_answer(
+    state: MoveState, step: str, answer: str, reason: str = ""
+) -> Progress:
+    """What an answer to a step makes of a move. Pure.
+
+    An answer to a step that the move is not at (any more) changes nothing; one that
+    the step does not have ends the move.
+    """
+    if STEPS.get(state) != step:
+        return Progress(state, reason)
+    following = TRANSITIONS.get((state, answer))
+    if following is None:
+        return Progress(MoveState.FAILED, reason or f"the broker answered {answer!r}")
+    return Progress(following, reason or REASONS.get(answer, ""))
 
 
 @dataclass(frozen=True)
@@ -95,8 +170,8 @@ def newest_moves(sql: Sql, state: MoveState | None, limit: int) -> list[Move]:
 def unfinished_moves(
     sql: Sql, limit: int | None = None, *, but_waiting: bool = False
 ) -> list[Move]:
-    """The first of them, in the order that they were asked for; `but_waiting`:
-    without those of decisions that nobody has agreed to yet."""
+    """The first moves that are not over, by number; `but_waiting`: without those
+    of decisions that nobody has agreed to yet."""
     rows = sql.execute(
         f"SELECT {_COLUMNS} FROM moves WHERE {_UNFINISHED}"
         " AND NOT (?1 AND decision IS NOT NULL AND state = 'requested')"
@@ -107,7 +182,7 @@ def unfinished_moves(
 
 
 def count_unfinished(sql: Sql, *, decided: bool = False) -> int:
-    """How many are not over: of all, or of those that belong to decisions."""
+    """The number of moves that are not over; `decided`: of those of decisions."""
     (count,) = sql.execute(
         f"SELECT count(*) FROM moves WHERE {_UNFINISHED}"
         " AND (NOT ? OR decision IS NOT NULL)",
@@ -117,7 +192,7 @@ def count_unfinished(sql: Sql, *, decided: bool = False) -> int:
 
 
 def is_carried_out(sql: Sql, decision: int) -> bool:
-    """Whether all its moves are over."""
+    """True if all moves of the decision are over."""
     found = sql.execute(
         f"SELECT 1 FROM moves WHERE decision = ? AND {_UNFINISHED}", (decision,)
     )
@@ -132,7 +207,7 @@ def moves_of(sql: Sql, decision: int) -> list[Move]:
 
 
 def notice_ended(sql: Sql, now: float) -> list[Move]:
-    """Those that are over and were not seen to be; from now on they were."""
+    """The moves that are over and were not noticed before; from now on they are."""
     rows = sql.execute(
         "UPDATE moves SET ended = ? WHERE ended IS NULL"
         f" AND NOT {_UNFINISHED} RETURNING {_COLUMNS}",
@@ -142,7 +217,7 @@ def notice_ended(sql: Sql, now: float) -> list[Move]:
 
 
 def ended_since(sql: Sql, since: float) -> list[tuple[float, Move]]:
-    """Those that ended not before a time, with when that was seen."""
+    """The moves that ended at a time or later, each with when that was noticed."""
     rows = sql.execute(
         f"SELECT ended, {_COLUMNS} FROM moves WHERE ended >= ? ORDER BY id", (since,)
     )
@@ -150,14 +225,14 @@ def ended_since(sql: Sql, since: float) -> list[tuple[float, Move]]:
 
 
 def count_moves(sql: Sql) -> dict[str, int]:
-    """How many are in each state, of those that are kept."""
+    """The number of moves in each state, of those that are kept."""
     counts = {state.value: 0 for state in MoveState}
     rows = sql.execute("SELECT state, count(*) FROM moves GROUP BY state")
     return counts | {state: count for state, count in rows}
 
 
 def is_moving(sql: Sql, source: str, user: str | None = None) -> bool:
-    """Whether a session (of this user) is on its way from a broker."""
+    """True if a session (of this user) is on its way from a broker."""
     found = sql.execute(
         f"SELECT 1 FROM moves WHERE source = ?1 AND {_UNFINISHED}"
         " AND (?2 IS NULL OR user = ?2)",
@@ -167,7 +242,7 @@ def is_moving(sql: Sql, source: str, user: str | None = None) -> bool:
 
 
 def moves_under_way(sql: Sql, user: str, source: str) -> list[Move]:
-    """Those of a user's sessions on a broker that are not over."""
+    """The moves of a user's sessions on a broker that are not over."""
     rows = sql.execute(
         f"SELECT {_COLUMNS} FROM moves WHERE user = ? AND source = ?"
         f" AND {_UNFINISHED} ORDER BY id",
@@ -189,7 +264,7 @@ def last_done(sql: Sql, user: str, session: str, *, decided: bool) -> Move | Non
 
 
 def is_awaited(sql: Sql, target: str) -> bool:
-    """Whether a session is on its way to a broker."""
+    """True if a session is on its way to a broker."""
     found = sql.execute(
         f"SELECT 1 FROM moves WHERE target = ? AND {_UNFINISHED}", (target,)
     )
@@ -199,7 +274,7 @@ def is_awaited(sql: Sql, target: str) -> bool:
 def attempts(
     sql: Sql, user: str, source: str, after: int, target: str | None = None
 ) -> int:
-    """How many moves of this session there were after move number `after`."""
+    """The number of moves of this session after move number `after`."""
     (count,) = sql.execute(
         "SELECT count(*) FROM moves WHERE user = ?1 AND source = ?2 AND id > ?3"
         " AND (?4 IS NULL OR target = ?4)",
@@ -224,7 +299,7 @@ def take_answer(sql: Sql, move: Move, answer: str, reason: str = "") -> Move | N
     now = find_move(sql, move.id)
     if now is None or now.state is not move.state:
         return now
-    progress = answered(move.state, move.step, answer, reason)
+    progress = apply_answer(move.state, move.step, answer, reason)
     if progress.state is MoveState.DONE:
         sql.execute(
             "UPDATE sessions SET broker = ?1 WHERE user = ?2 AND broker = ?3"
@@ -240,39 +315,119 @@ def take_answer(sql: Sql, move: Move, answer: str, reason: str = "") -> Move | N
     return _set(sql, move, progress.state, progress.reason)
 
 
-def end_moves_of(sql: Sql, broker: str, reason: str) -> None:
+def end_moves_of(sql: Sql, broker: str, reason: str) -> int:
     """The broker is gone: no move from it or to it can be finished."""
-    sql.execute(
-        "UPDATE moves SET state = ?, reason = ? WHERE (source = ? OR target = ?)"
-        f" AND {_UNFINISHED}",
-        (MoveState.FAILED, reason, broker, broker),
-    )
+    return _fail(sql, f"(source = ?3 OR target = ?3) AND {_UNFINISHED}", broker, reason)
 
 
-def end_requests_from(sql: Sql, broker: str, reason: str) -> None:
+def end_requests_from(sql: Sql, broker: str, reason: str) -> int:
     """Moves away from the broker that nobody has agreed to yet are not wanted now."""
-    sql.execute(
-        "UPDATE moves SET state = ?, reason = ? WHERE source = ? AND state = ?",
-        (MoveState.FAILED, reason, broker, MoveState.REQUESTED),
-    )
+    return _fail(sql, "source = ?3 AND state = 'requested'", broker, reason)
 
 
-def end_decided_from(sql: Sql, broker: str, reason: str) -> None:
+def end_decided_from(sql: Sql, broker: str, reason: str) -> int:
     """Moves of decisions away from the broker that nobody has agreed to yet are not
     wanted now: another reason to leave has come."""
-    sql.execute(
-        "UPDATE moves SET state = ?, reason = ? WHERE source = ? AND state = ?"
-        " AND decision IS NOT NULL",
-        (MoveState.FAILED, reason, broker, MoveState.REQUESTED),
-    )
+    which = "source = ?3 AND state = 'requested' AND decision IS NOT NULL"
+    return _fail(sql, which, broker, reason)
 
 
-def end_requests_to(sql: Sql, broker: str, reason: str) -> None:
+def end_requests_to(sql: Sql, broker: str, reason: str) -> int:
     """Moves to the broker that nobody has agreed to yet are not wanted now."""
-    sql.execute(
-        "UPDATE moves SET state = ?, reason = ? WHERE target = ? AND state = ?",
-        (MoveState.FAILED, reason, broker, MoveState.REQUESTED),
+    return _fail(sql, "target = ?3 AND state = 'requested'", broker, reason)
+
+
+class MoveRunner:
+    """Carries out the moves that are stored and not over, at most 32 at a time.
+
+    Each step is ordered from the broker that the session is on, and its answer stored
+    before the next one. `wake` is called when a move has ended: there is room for
+    another.
+    """
+
+    def __init__(
+        self, store: Store, client: BrokerClient, wake: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._client = client
+        self._wake = wake
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._last_before = last_move(store.sql)
+        found = count_unfinished(store.sql)
+        if found:
+            log.info("%d moves of the coordinator before are resumed", found)
+
+    def start(self, group: asyncio.TaskGroup, *, paused: bool) -> None:
+        """Begin moves, or resume those that the coordinator before left, while there
+        is room. `paused`: those of decisions wait, unless their user has agreed."""
+        for move in unfinished_moves(
+            self._store.sql, 2 * MOVES_AT_ONCE, but_waiting=paused
+        ):
+            if len(self._running) >= MOVES_AT_ONCE:
+                return
+            if move.id not in self._running:
+                self._running[move.id] = group.create_task(self._carry_out(move))
+
+    async def _carry_out(self, move: Move) -> None:
+        """Order one step after the other, until the move is over.
+
+        A broker that cannot be reached is asked again: it comes back, or is found to
+        be lost, which ends the move.
+        """
+        resumed = move.id <= self._last_before
+        log.info(
+            "%s %s at %r", _shown(move), "resumed" if resumed else "begun", move.step
+        )
+        now = find_move(self._store.sql, move.id)
+        try:
+            while now is not None and now.state in UNFINISHED:
+                answer = await self._order(now)
+                if answer is None:
+                    await asyncio.sleep(RETRY_SECONDS)
+                    now = find_move(self._store.sql, move.id)
+                    continue
+                with self._store.change() as sql:
+                    now = take_answer(sql, now, answer.answer, answer.reason)
+        finally:
+            del self._running[move.id]
+            self._wake()
+        if now is not None:
+            failed = now.state is MoveState.FAILED
+            level = logging.WARNING if failed else logging.INFO
+            log.log(level, "%s %s%s", _shown(now), now.state, _because(now.reason))
+
+    async def _order(self, move: Move) -> MoveAnswer | None:
+        """The answer to the move's next step; None if the broker cannot be reached."""
+        sql = self._store.sql
+        source, target = the_broker(sql, move.source), the_broker(sql, move.target)
+        topics = None if move.home is None else topics_of(sql, move.user, move.home)
+        order = MoveOrder(move.id, move.step, move.user, target.address, topics)
+        try:
+            return await self._client.move(source.address, order)
+        except RefusedError as refused:
+            return MoveAnswer("refused", str(refused))
+        except BrokerwiseError:
+            return None
+
+
+def _shown(move: Move) -> str:
+    decided = "" if move.decision is None else f" (decision {move.decision})"
+    return (
+        f"move {move.id} of user {move.user!r} from {move.source!r} to "
+        f"{move.target!r}{decided}"
     )
+
+
+def _because(reason: str) -> str:
+    return f": {reason!r}" if reason else ""
+
+
+def _fail(sql: Sql, which: str, broker: str, reason: str) -> int:
+    """End moves of a broker, ?3 in `which`; how many."""
+    return sql.execute(
+        f"UPDATE moves SET state = ?1, reason = ?2 WHERE {which}",
+        (MoveState.FAILED, reason, broker),
+    ).rowcount
 
 
 def _set(sql: Sql, move: Move, state: MoveState, reason: str) -> Move:

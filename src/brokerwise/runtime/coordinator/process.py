@@ -1,27 +1,38 @@
 """The coordinator's process: started with a line, ready with a line, and it ends
-when it is told to or when whoever started it has gone."""
+when it is told to or when the process that started it has gone."""
 
 import asyncio
 import logging
 import sys
 from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
 
 import uvloop
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store
+from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import Launch
 from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
 from brokerwise.runtime.process.open_files import allow_many_files
+from brokerwise.runtime.protocol.data import (
+    Channels,
+    ChannelStatus,
+    Datasets,
+    DatasetStatus,
+)
 from brokerwise.runtime.protocol.tokens import Role
 
-_log = logging.getLogger(__name__)
+T = TypeVar("T")
+DATA_SECONDS = 10.0
+
+log = logging.getLogger(__name__)
 
 
 def main() -> int:
@@ -39,7 +50,7 @@ def main() -> int:
         ):
             runner.run(run(launch, store))
     except (BrokerwiseError, OSError) as cause:
-        _log.error("error: %s", cause)
+        log.error("error: %s", cause)
         return 3
     return 0
 
@@ -81,9 +92,41 @@ async def run(launch: Launch, store: Store) -> None:
         return
 
 
-def _data_cluster(launch: Launch) -> DataClient | None:
-    """Whom to ask about datasets and channels, if there are any."""
+class DataCluster:
+    """Asks the data cluster about its datasets and channels, as an operator."""
+
+    def __init__(self, url: str, token: str, authority: str) -> None:
+        self._url, self._token = url.rstrip("/"), token
+        self._tls = client_tls(url, authority)
+
+    async def datasets(self) -> tuple[DatasetStatus, ...]:
+        return (await self._get("/datasets", Datasets)).datasets
+
+    async def dataset(self, name: str) -> DatasetStatus:
+        return await self._get(f"/datasets/{quote(name, safe='')}", DatasetStatus)
+
+    async def channels(self) -> tuple[ChannelStatus, ...]:
+        return (await self._get("/channels", Channels)).channels
+
+    async def channel(self, name: str) -> ChannelStatus:
+        return await self._get(f"/channels/{quote(name, safe='')}", ChannelStatus)
+
+    async def _get(self, path: str, kind: type[T]) -> T:
+        try:
+            return await ask(
+                *(self._url + path, None, kind),
+                method="GET",
+                token=self._token,
+                seconds=DATA_SECONDS,
+                ssl=self._tls,
+            )
+        except RefusedError as refused:
+            raise BrokerwiseError(refused.text.split("\n")[0]) from refused
+
+
+def _data_cluster(launch: Launch) -> DataCluster | None:
+    """The data cluster to ask about datasets and channels, if there is one."""
     if not launch.data_cluster:
         return None
     token = launch.signing().token(Role.OPERATOR, launch.name)
-    return DataClient(launch.data_cluster, token, launch.authority)
+    return DataCluster(launch.data_cluster, token, launch.authority)

@@ -5,9 +5,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from brokerwise.runtime.coordinator.moves import Move
-from brokerwise.runtime.coordinator.moving import MoveState
-from brokerwise.runtime.coordinator.reporting import Reports
+from brokerwise.runtime.coordinator.moves import Move, MoveState
+from brokerwise.runtime.coordinator.status import Reports
 from brokerwise.runtime.coordinator.watch_events import (
     KEPT_EVENTS,
     Happening,

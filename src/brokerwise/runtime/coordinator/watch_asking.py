@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator import watch_lines as lines
 from brokerwise.runtime.coordinator.brokers import Broker
-from brokerwise.runtime.coordinator.telling import Telling
+from brokerwise.runtime.coordinator.orders import BrokerClient
 from brokerwise.runtime.coordinator.watch_data import DataSource, ask_data
 from brokerwise.runtime.coordinator.watch_sight import count_topics, read_targets
 from brokerwise.runtime.coordinator.watch_topics import TopicBoard
@@ -29,7 +29,7 @@ class Asking:
     def __init__(
         self,
         sql: Sql,
-        telling: Telling,
+        telling: BrokerClient,
         data: DataSource | None,
         tell: Tell,
         wall: Callable[[], float],

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from brokerwise.runtime.coordinator.membership import BrokerState
+from brokerwise.runtime.coordinator.brokers import BrokerState
 
 
 class WatchedTopic(BaseModel):

@@ -7,8 +7,7 @@ import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.brokers import Broker
-from brokerwise.runtime.coordinator.load_pages import LoadPage, SessionPage
-from brokerwise.runtime.coordinator.telling import Telling
+from brokerwise.runtime.coordinator.orders import BrokerClient, LoadPage, SessionPage
 from brokerwise.runtime.coordinator.watch_topics import busiest, topic_rows
 
 MOST_TOPICS = 500
@@ -16,7 +15,7 @@ MOST_SESSIONS = 500
 
 
 async def ask_broker(
-    telling: Telling, broker: Broker, targets: Mapping[str, float]
+    telling: BrokerClient, broker: Broker, targets: Mapping[str, float]
 ) -> dict[str, Any]:
     """`problem` says why it cannot be asked, if it cannot. Cancelling it loses
     nothing."""

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from brokerwise.page.assets import ASSETS
-from brokerwise.runtime.coordinator import finding
+from brokerwise.runtime.coordinator import status
 from brokerwise.runtime.coordinator import watch_bodies as bodies
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.mailbox import Mailbox
@@ -48,7 +48,7 @@ class WatchEndpoints:
     ) -> Response:
         """Topics and users with a text in their names, 20 of each at most: where they
         are, and why."""
-        return json_answer(finding.find(self._sql, text))
+        return json_answer(status.find(self._sql, text))
 
 
 class WatchAnswer(StreamingResponse):

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, Then
 from brokerwise.runtime.coordinator.decisions import DecisionState
-from brokerwise.runtime.coordinator.membership import BrokerState, Then
 
 KEPT_EVENTS = 100
 

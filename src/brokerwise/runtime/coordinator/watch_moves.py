@@ -2,8 +2,13 @@
 
 from collections.abc import Iterable
 
-from brokerwise.runtime.coordinator.moves import Move, last_move, newest_moves
-from brokerwise.runtime.coordinator.moving import UNFINISHED, MoveState
+from brokerwise.runtime.coordinator.moves import (
+    UNFINISHED,
+    Move,
+    MoveState,
+    last_move,
+    newest_moves,
+)
 from brokerwise.runtime.process.state_file import Sql
 
 MOVES_SHOWN = 50

@@ -11,7 +11,7 @@ from itertools import chain
 
 import msgspec
 
-from brokerwise.runtime.coordinator.load_pages import LoadPage
+from brokerwise.runtime.coordinator.orders import LoadPage
 from brokerwise.runtime.protocol.names import is_channel
 
 SHOWN_TOPICS = 200

@@ -10,8 +10,8 @@ from brokerwise.runtime.coordinator.balancing import Balancing
 from brokerwise.runtime.coordinator.brokers import the_broker
 from brokerwise.runtime.coordinator.mailbox import Mailbox
 from brokerwise.runtime.coordinator.moves import Move
-from brokerwise.runtime.coordinator.reporting import Reports
-from brokerwise.runtime.coordinator.telling import Telling
+from brokerwise.runtime.coordinator.orders import BrokerClient
+from brokerwise.runtime.coordinator.status import Reports
 from brokerwise.runtime.coordinator.watch import Watch
 from brokerwise.runtime.coordinator.watch_asking import Asking
 from brokerwise.runtime.coordinator.watch_broker import ask_broker
@@ -48,7 +48,7 @@ class Watching:
         self,
         sql: Sql,
         reports: Reports,
-        telling: Telling,
+        telling: BrokerClient,
         balancing: Balancing,
         *,
         data: DataSource | None,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int32s
-from brokerwise.runtime.coordinator.placement import POLICIES, Candidate
+from brokerwise.runtime.balancing.placement import POLICIES, Candidate
 from brokerwise.runtime.simulation.world import World
 
 _TURNS = 10**9  # between the turns of two seeds: more than any run has users

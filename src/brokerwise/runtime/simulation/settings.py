@@ -6,8 +6,8 @@ from math import isfinite
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
 from brokerwise.planners.control import check_name
+from brokerwise.runtime.balancing.placement import POLICIES
 from brokerwise.runtime.balancing.settings import Settings
-from brokerwise.runtime.coordinator.placement import POLICIES
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from brokerwise.runtime.coordinator.placement import Point
+from brokerwise.runtime.balancing.placement import Point
 from brokerwise.runtime.simulation.world import Rates, Visits, Wishes, World
 
 _NOWHERE = (0.0, 0.0)

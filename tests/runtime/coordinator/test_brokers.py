@@ -2,11 +2,11 @@
 
 import pytest
 
-from brokerwise.runtime.coordinator.membership import (
+from brokerwise.runtime.coordinator.brokers import (
     BrokerState,
     Then,
-    gone,
-    registered,
+    state_after_end,
+    state_after_start,
 )
 
 UP, DRAINING, DRAINED = BrokerState.UP, BrokerState.DRAINING, BrokerState.DRAINED
@@ -25,7 +25,7 @@ LOST, STOPPED = BrokerState.LOST, BrokerState.STOPPED
 def test_a_drain_that_is_not_over_goes_on_after_a_start(
     then: Then | None, state: BrokerState, after: Then | None
 ) -> None:
-    assert registered(then) == (state, after)
+    assert state_after_start(then) == (state, after)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_what_is_left_to_do_with_a_broker_that_has_gone(
     graceful: bool,
     after: tuple[BrokerState, Then | None],
 ) -> None:
-    assert gone(state, then, graceful) == after
+    assert state_after_end(state, then, graceful) == after
