@@ -8,21 +8,15 @@ import pytest
 from tests.runtime.coordinator.fakes import plain_seed
 from tests.runtime.coordinator.seeds import COLOCATED, OVERLAY, PLANNED, States
 
-from brokerwise.runtime.coordinator import (
-    carriers,
-    decisions,
-    drains,
-    members,
-    moves,
-    seats,
-)
-from brokerwise.runtime.coordinator.finding import find
-from brokerwise.runtime.coordinator.membership import Then
-from brokerwise.runtime.coordinator.proposal import (
+from brokerwise.runtime.coordinator import carriers, drains, members, moves, seats
+from brokerwise.runtime.coordinator.balance.proposals import (
     BrokerChange,
     PlannedMove,
     Proposal,
+    store_proposal,
 )
+from brokerwise.runtime.coordinator.finding import find
+from brokerwise.runtime.coordinator.membership import Then
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.control import BrokerRegistration
 
@@ -54,7 +48,7 @@ def why_topic(sql: Sql, topic: str) -> str:
 
 def moved(sql: Sql, user: str, source: str, target: str, *, decided: bool) -> None:
     """The user's session has gone there."""
-    number = decisions.propose(sql, PROPOSAL, "", AT).number if decided else None
+    number = store_proposal(sql, PROPOSAL, "", AT).number if decided else None
     move = moves.insert_move(sql, user, source, target, decision=number)
     moves.take_answer(sql, move, "absent")
 

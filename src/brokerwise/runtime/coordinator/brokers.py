@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from brokerwise.runtime.balancing.placement import Candidate, Point
 from brokerwise.runtime.coordinator.membership import (
     ALIVE,
     SERVING,
     BrokerState,
     Then,
 )
-from brokerwise.runtime.coordinator.placement import Candidate, Point
 from brokerwise.runtime.net.refusals import NotFoundError
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.control import Address

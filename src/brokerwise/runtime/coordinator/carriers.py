@@ -7,9 +7,9 @@ when it has heard: what a crash interrupts is told afterwards.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from brokerwise.runtime.balancing.placement import round_robin
 from brokerwise.runtime.coordinator.brokers import all_brokers, candidates
 from brokerwise.runtime.coordinator.homes import carrier_for, strays
-from brokerwise.runtime.coordinator.placement import round_robin
 from brokerwise.runtime.coordinator.routing import (
     Carried,
     handed_over,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator import drains, moves
-from brokerwise.runtime.coordinator.balancing import Balancing
+from brokerwise.runtime.coordinator.balance.service import BalanceService
 from brokerwise.runtime.coordinator.brokers import Broker, the_broker
 from brokerwise.runtime.coordinator.herald import Herald
 from brokerwise.runtime.coordinator.membership import Then
@@ -40,7 +40,7 @@ class Chores:
         store: Store,
         telling: Telling,
         herald: Herald,
-        balancing: Balancing,
+        balancing: BalanceService,
         *,
         sweep: Callable[[], None],
         wall: Callable[[], float],

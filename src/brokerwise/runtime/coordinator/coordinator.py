@@ -6,18 +6,18 @@ import ssl
 import time
 from collections.abc import Callable, Iterable
 
+from brokerwise.runtime.balancing.placement import Point
 from brokerwise.runtime.coordinator import drains, members, moves, seats
-from brokerwise.runtime.coordinator.balancing import Balancing
+from brokerwise.runtime.coordinator.balance.service import BalanceService
 from brokerwise.runtime.coordinator.brokers import all_brokers, is_current, the_broker
 from brokerwise.runtime.coordinator.chores import Chores
 from brokerwise.runtime.coordinator.herald import Herald
 from brokerwise.runtime.coordinator.leases import Leases
 from brokerwise.runtime.coordinator.membership import BrokerState, Then
-from brokerwise.runtime.coordinator.placement import Point
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.telling import Ask, Telling
-from brokerwise.runtime.coordinator.watch_data import DataSource
-from brokerwise.runtime.coordinator.watching import Watching
+from brokerwise.runtime.coordinator.watch.polling import DataSource
+from brokerwise.runtime.coordinator.watch.server import WatchServer
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.control import (
@@ -63,20 +63,20 @@ class Coordinator:
         self._started = clock()
         self._telling = Telling(ask, keys.token(Role.BROKER, "coordinator"), tls)
         self._herald = Herald(store, self._telling)
-        self.balancing = Balancing(store, self._telling, wall=wall)
+        self.balancing = BalanceService(store, self._telling, wall=wall)
         self._chores = Chores(
             *(store, self._telling, self._herald, self.balancing),
             sweep=self.sweep,
             wall=wall,
         )
-        self.watching = Watching(
+        self.watching = WatchServer(
             *(store.sql, self.reports, self._telling, self.balancing),
             data=data,
             clock=clock,
             wall=wall,
         )
         self.balancing.wake = self._chores.wake
-        self.balancing.moves_ended = self.watching.end_moves
+        self.balancing.moves_ended = self.watching.add_ended_moves
         self._leases = Leases()
         for broker in all_brokers(store.sql):
             if broker.alive:
@@ -109,7 +109,7 @@ class Coordinator:
             return HeartbeatAnswer(lost=True)
         self._heard(report.broker)
         self.reports[report.broker] = report
-        self.watching.hear(report)
+        self.watching.add_heartbeat(report)
         alive = (b.address for b in all_brokers(self.sql) if b.alive)
         return HeartbeatAnswer(lost=False, brokers=tuple(alive))
 

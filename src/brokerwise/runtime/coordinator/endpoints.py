@@ -6,7 +6,7 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from brokerwise.runtime.coordinator import bodies, moves, reporting
-from brokerwise.runtime.coordinator.balance_views import state_of_mind
+from brokerwise.runtime.coordinator.balance.answers import balancer_status
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.moving import MoveState
 from brokerwise.runtime.net.answers import json_answer
@@ -102,8 +102,8 @@ class Endpoints:
         """The fleet at a glance."""
         sql, balancing = self._coordinator.sql, self._coordinator.balancing
         found = reporting.status(sql, self._coordinator.reports)
-        mode, words = balancing.mode, balancing.words
-        mind = state_of_mind(sql, mode, words, balancing.now())
+        mode, words = balancing.mode, balancing.status
+        mind = balancer_status(sql, mode, words, balancing.now())
         return json_answer({**found, "balancer": mind})
 
     async def subchannels(self) -> Response:

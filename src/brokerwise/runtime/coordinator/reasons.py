@@ -4,8 +4,8 @@ not known is not said."""
 import time
 from collections.abc import Sequence
 
+from brokerwise.runtime.coordinator.balance.proposals import read_decision
 from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
-from brokerwise.runtime.coordinator.decisions import the_decision
 from brokerwise.runtime.coordinator.membership import BrokerState
 from brokerwise.runtime.coordinator.moves import (
     KEPT_MOVES,
@@ -116,7 +116,7 @@ class Reasons:
     def _decision(self, number: int) -> str:
         """Its policy and what it was to achieve; old ones are forgotten."""
         try:
-            decision = the_decision(self._sql, number)
+            decision = read_decision(self._sql, number)
         except NotFoundError:
             return ""
         found = decision.proposal

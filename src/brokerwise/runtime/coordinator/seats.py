@@ -11,6 +11,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from brokerwise.runtime.balancing.placement import (
+    POLICIES,
+    PlannedLoad,
+    Point,
+    most_room,
+)
 from brokerwise.runtime.coordinator.brokers import (
     all_brokers,
     candidates,
@@ -19,12 +25,6 @@ from brokerwise.runtime.coordinator.brokers import (
 )
 from brokerwise.runtime.coordinator.homes import give_sessions, refuge
 from brokerwise.runtime.coordinator.membership import GONE, BrokerState
-from brokerwise.runtime.coordinator.placement import (
-    POLICIES,
-    PlannedLoad,
-    Point,
-    most_room,
-)
 from brokerwise.runtime.coordinator.store import (
     is_colocated,
     is_overlay,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.coordinator.placement import (
+from brokerwise.runtime.balancing.placement import (
     POLICIES,
     Candidate,
     PlannedLoad,
