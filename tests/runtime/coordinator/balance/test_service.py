@@ -1,6 +1,7 @@
 """Dry runs, approvals and the automatic mode of a live fleet."""
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -453,3 +454,41 @@ def test_the_automatic_mode_proposes_a_size_but_does_not_take_it(
             assert await wanted(fleet) == ["b2"]
 
     run(work())
+
+
+async def test_what_the_balancer_does_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "brokerwise.runtime.coordinator.balance")
+    async with skewed(tmp_path) as fleet:
+        old, found = await fleet.plan(max_moves=1), await fleet.plan()
+        await fleet.approve(found["digest"])
+        await fleet.over(found["number"])
+        await fleet.approve(old["digest"])
+        await fleet.running.done("/balance/mode", {"automatic": True, "policy": "ldm"})
+        await fleet.running.done("/balance/pause", {})
+        await fleet.running.done("/balance/resume", {})
+        await fleet.running.done("/balance/mode", {"automatic": False})
+        fleet.brokers[1].refusing = True
+        for _ in range(2):
+            assert (await fleet.running.call("/balance/plan", {}))[0] == 503
+    lines = [(record.levelname, record.getMessage()) for record in caplog.records]
+
+    def logged(level: str, *parts: str) -> int:
+        return sum(
+            name == level and all(part in line for part in parts)
+            for name, line in lines
+        )
+
+    number, digest = found["number"], found["digest"][:12]
+    assert logged("INFO", f"decision {number} (planned, asked for)", digest, "3 moves:")
+    assert logged("INFO", f"approval of decision {number}")
+    assert logged("INFO", f"decision {number} begun: 3 moves")
+    assert logged("INFO", f"decision {number} done: 3 moves: 3 done")
+    assert logged("INFO", f"proposals outdated by decision {number}: 1")
+    assert logged("WARNING", f"approval of {old['digest']!r} refused: ", "outdated")
+    assert logged("INFO", "balancer is automatic, policy 'ldm'")
+    assert logged("INFO", "balancer paused") == 1
+    assert logged("INFO", "balancer resumed") == 1
+    assert logged("INFO", "balancer is manual")
+    assert logged("WARNING", "broker 'b1' does not say what it carries") == 1
