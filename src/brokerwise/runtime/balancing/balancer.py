@@ -77,10 +77,6 @@ class Balancer:
         """How many moves have been ordered and have not ended."""
         return len(self._recent.under_way)
 
-    @property
-    def paused(self) -> bool:
-        return self._paused
-
     def handle(self, event: Event) -> list[Command]:
         match event:
             case LoadReported():
@@ -105,18 +101,16 @@ class Balancer:
         self._verdicts = deque(self._verdicts, maxlen=settings.remembered)
         self._seen = 0
 
-    def dry_run(
-        self, measured: LoadReported, options: Options | None = None
-    ) -> Verdict:
+    def dry_run(self, report: LoadReported, options: Options | None = None) -> Verdict:
         """What it would decide on this report alone; nothing changes by it."""
-        problem = self.problem(measured)
+        problem = self.problem(report)
         answer = self._solve(problem, options or self.settings.options)
-        return self._verdict(0, measured, problem, answer)
+        return self._verdict(0, report, problem, answer)
 
-    def problem(self, measured: LoadReported) -> Problem:
+    def problem(self, report: LoadReported) -> Problem:
         """The report as corrected by what is known of moves since, with the sessions
         that have to stay."""
-        return self._recent.problem(measured)
+        return self._recent.problem(report)
 
     def _judge(self, report: LoadReported) -> list[Command]:
         if report.measured < self._last_measured:
@@ -259,7 +253,7 @@ class RecentMoves:
         self.under_way.add(key)
 
     def end(self, at: float, key: Key, broker: Key | None) -> bool:
-        """Whether the move was known to be under way."""
+        """True if the move was known to be under way."""
         known = key in self.under_way
         self.under_way.discard(key)
         if broker is not None:

@@ -92,7 +92,7 @@ class WatchServer:
         self._poller = Poller(sql, telling, data, self._publish_line, wall)
         self.boxes: set[Mailbox] = set()
         self._latest: dict[str, bytes] = {}
-        self._is_over = False
+        self._is_full, self._is_over = False, False
 
     async def run(self) -> None:
         """Look once a second until cancelled, which loses nothing."""
@@ -113,6 +113,9 @@ class WatchServer:
         if self._is_over:
             raise UnavailableError("the coordinator ends")
         if len(self.boxes) >= MAX_WATCHERS:
+            if not self._is_full:  # once, until one of them goes
+                log.warning("watchers are refused: there are %d", MAX_WATCHERS)
+            self._is_full = True
             raise UnavailableError(f"{MAX_WATCHERS} are watching already")
 
     @contextmanager
@@ -128,6 +131,7 @@ class WatchServer:
             yield
         finally:
             self.boxes.discard(box)
+            self._is_full = False
             log.info("a watcher has gone: %d left", len(self.boxes))
 
     async def broker(self, name: str) -> dict[str, Any]:
