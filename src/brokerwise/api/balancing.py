@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.simulation.result import Simulated
+    from brokerwise.runtime.simulation.result import SimulationResult
     from brokerwise.runtime.simulation.world import World
 
 
@@ -29,7 +29,7 @@ def simulate_balance(
     window_seconds: float = 300.0,
     confirm: int = 2,
     seed: int = 0,
-) -> "Simulated":
+) -> "SimulationResult":
     """Run the balancer on a fleet that is only computed, as `simulate balance` does.
 
     Without a `world`, which then says how large it is and for how long it goes on, it
@@ -39,8 +39,7 @@ def simulate_balance(
     from brokerwise.planners.balance.options import Options
     from brokerwise.runtime.balancing.settings import Settings
     from brokerwise.runtime.simulation.paper import Paper, paper_world
-    from brokerwise.runtime.simulation.settings import Simulation
-    from brokerwise.runtime.simulation.simulator import simulate
+    from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
 
     if world is None:
         world = paper_world(Paper(brokers, subscribers, topics, 60 * minutes), seed)
@@ -53,7 +52,7 @@ def simulate_balance(
         max_moves=max_moves,
         hot=hot,
     )
-    settings = Simulation(
+    settings = SimulationOptions(
         placement=placement,
         balancing=Settings(options, window_seconds, confirm, hourly_moves),
         report_seconds=report_seconds,

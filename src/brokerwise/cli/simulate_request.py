@@ -10,7 +10,7 @@ from brokerwise.model.units import checked_count, parse_byte_rate, parse_share
 
 if TYPE_CHECKING:
     from brokerwise.planners.balance.options import Options
-    from brokerwise.runtime.simulation.settings import Simulation
+    from brokerwise.runtime.simulation.simulator import SimulationOptions
     from brokerwise.runtime.simulation.world import World
 
 
@@ -99,14 +99,14 @@ class Request:
             refuse_unwritable(self.report)
         self.simulation(1)
 
-    def simulation(self, period_seconds: int) -> "Simulation":
+    def simulation(self, period_seconds: int) -> "SimulationOptions":
         """All but the world, in units of its period."""
         from brokerwise.runtime.balancing.settings import Settings
-        from brokerwise.runtime.simulation.settings import Simulation
+        from brokerwise.runtime.simulation.simulator import SimulationOptions
 
         asked = self.balancing
         options = asked.options(period_seconds)
-        return Simulation(
+        return SimulationOptions(
             placement=self.placement,
             balancing=Settings(
                 options, asked.window, asked.confirm, asked.hourly_moves

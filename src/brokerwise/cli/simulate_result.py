@@ -9,7 +9,7 @@ from brokerwise.cli.reporting import write_report
 from brokerwise.cli.simulate_request import Request
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.simulation.settings import Simulation
+    from brokerwise.runtime.simulation.simulator import SimulationOptions
     from brokerwise.runtime.simulation.world import World
 
 _BESIDE = ("max_load", "cov", "max_load_end", "cov_end")
@@ -19,7 +19,7 @@ def simulate_result(
     request: Request, command: str, progress: LiveProgress
 ) -> dict[str, Any]:
     """Run what is asked for, and the same without balancing; write the report."""
-    from brokerwise.runtime.simulation.figures import figures, over_time
+    from brokerwise.runtime.simulation.result import figures, over_time
     from brokerwise.runtime.simulation.simulator import simulate
 
     with progress.stage("world"):
@@ -50,10 +50,10 @@ def simulate_result(
 
 
 def _without(
-    world: "World", settings: "Simulation", progress: LiveProgress
+    world: "World", settings: "SimulationOptions", progress: LiveProgress
 ) -> dict[str, float] | None:
     """The same run if nobody moves; None if that is what was asked for."""
-    from brokerwise.runtime.simulation.figures import figures
+    from brokerwise.runtime.simulation.result import figures
     from brokerwise.runtime.simulation.simulator import simulate
 
     balancing = settings.balancing

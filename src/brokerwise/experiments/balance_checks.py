@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from statistics import fmean, pstdev
 
 from brokerwise.model.snapshot import Snapshot
-from brokerwise.runtime.simulation.result import Simulated
+from brokerwise.runtime.simulation.result import SimulationResult
 
 _EXACT = 1e-9
 
 
-def problems(run: Simulated) -> list[str]:
+def problems(run: SimulationResult) -> list[str]:
     return [*_ends_problems(run), *_cov_problems(run), *_move_problems(run)]
 
 
@@ -31,7 +31,7 @@ def recounted(snapshot: Snapshot) -> list[int]:
     return loads
 
 
-def _ends_problems(run: Simulated) -> Iterator[str]:
+def _ends_problems(run: SimulationResult) -> Iterator[str]:
     said, found = run.loads[-1].tolist(), recounted(run.end)
     if said != found:
         yield f"says loads end as {said}, but they are {found}"
@@ -44,7 +44,7 @@ def _ends_problems(run: Simulated) -> Iterator[str]:
         yield f"says sessions end as {run.sessions[-1].tolist()}, but they are {places}"
 
 
-def _cov_problems(run: Simulated) -> Iterator[str]:
+def _cov_problems(run: SimulationResult) -> Iterator[str]:
     for at, row, said in zip(run.times, run.loads.tolist(), run.cov, strict=True):
         mean = fmean(row)
         found = pstdev(row) / mean if mean else 0.0
@@ -53,7 +53,7 @@ def _cov_problems(run: Simulated) -> Iterator[str]:
             return
 
 
-def _move_problems(run: Simulated) -> Iterator[str]:
+def _move_problems(run: SimulationResult) -> Iterator[str]:
     """A session leaves from where it was moved to, and goes elsewhere."""
     last: dict[int, int] = {}
     for move in run.moves:

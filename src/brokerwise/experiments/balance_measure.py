@@ -22,9 +22,8 @@ from brokerwise.experiments.emergency.simulating import emergency_world
 from brokerwise.planners.balance.options import Options
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.simulation.paper import Paper, paper_world
-from brokerwise.runtime.simulation.result import Simulated
-from brokerwise.runtime.simulation.settings import Simulation
-from brokerwise.runtime.simulation.simulator import simulate
+from brokerwise.runtime.simulation.result import SimulationResult
+from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
 from brokerwise.runtime.simulation.world import World
 
 Record = dict[str, Any]
@@ -51,7 +50,7 @@ def measure(task: Task) -> Record:
     return {**cell.inputs(), **_record(run), "seconds": round(seconds, 3)}
 
 
-def simulation_of(cell: Cell, world: World) -> Simulation:
+def simulation_of(cell: Cell, world: World) -> SimulationOptions:
     """Thresholds in bytes per period of the world. A policy that is given the moves of
     another is run after that one."""
     policy, _, other = cell.policy.partition(GIVEN)
@@ -63,7 +62,7 @@ def simulation_of(cell: Cell, world: World) -> Simulation:
         step = max(1, round(STEP * world.users))
         options = Options(policy, cell.alpha, max_moves=step)
         settings = Settings(options, hourly_moves=len(given.moves))
-    return Simulation(cell.placement, settings, seed=cell.seed)
+    return SimulationOptions(cell.placement, settings, seed=cell.seed)
 
 
 def warm_up() -> None:
@@ -91,7 +90,7 @@ def _world(setting: Setting, seed: int) -> World:
     return paper_world(paper, seed)
 
 
-def _record(run: Simulated) -> Record:
+def _record(run: SimulationResult) -> Record:
     """In bytes a second, whatever the world counts in."""
     per_second = 1 / run.period_seconds
     kept = _kept(run)
@@ -118,7 +117,7 @@ def _record(run: Simulated) -> Record:
     }
 
 
-def _kept(run: Simulated) -> list[int]:
+def _kept(run: SimulationResult) -> list[int]:
     """The moments that are kept: the first, the last, and some between."""
     steps = len(run.times) - 1
     every = max(1, round(KEPT_SECONDS / (run.times[1] - run.times[0]))) if steps else 1

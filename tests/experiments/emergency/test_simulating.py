@@ -23,8 +23,7 @@ from brokerwise.experiments.emergency.tracks import places_at_login
 from brokerwise.planners.balance.options import Options
 from brokerwise.runtime.balancing.settings import Settings as Balancing
 from brokerwise.runtime.protocol.names import channel_topic
-from brokerwise.runtime.simulation.settings import Simulation
-from brokerwise.runtime.simulation.simulator import simulate
+from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
 
 SETTINGS = replace(
     Settings(),
@@ -35,7 +34,7 @@ SETTINGS = replace(
     leaving=0.5,
 ).lasting(120.0)
 CITY = generate(SETTINGS)
-UNBALANCED = Simulation("nearest", Balancing(Options("none")))
+UNBALANCED = SimulationOptions("nearest", Balancing(Options("none")))
 
 
 def nearest(place: Place, brokers: list[Place]) -> int:

@@ -5,7 +5,7 @@ import asyncio
 from tests.runtime.coordinator.fakes import run
 
 from brokerwise.runtime.coordinator.mailbox import Mailbox
-from brokerwise.runtime.coordinator.watch_events import KEPT_EVENTS
+from brokerwise.runtime.coordinator.watch.memory import KEPT_EVENTS
 
 
 def test_what_begins_comes_first_and_whole() -> None:

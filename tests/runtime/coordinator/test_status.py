@@ -10,7 +10,6 @@ from tests.runtime.coordinator.fakes import plain_seed, running
 from tests.runtime.coordinator.seeds import COLOCATED, OVERLAY, PLANNED, States
 
 from brokerwise.runtime.coordinator import (
-    decisions,
     drains,
     leases,
     moves,
@@ -18,8 +17,13 @@ from brokerwise.runtime.coordinator import (
     sessions,
     status,
 )
+from brokerwise.runtime.coordinator.balance.proposals import (
+    BrokerChange,
+    PlannedMove,
+    Proposal,
+    store_proposal,
+)
 from brokerwise.runtime.coordinator.brokers import Then
-from brokerwise.runtime.coordinator.proposal import BrokerChange, PlannedMove, Proposal
 from brokerwise.runtime.coordinator.status import (
     MOST_FOUND,
     MOST_TOPICS,
@@ -58,7 +62,7 @@ def why_topic(sql: Sql, topic: str) -> str:
 
 def moved(sql: Sql, user: str, source: str, target: str, *, decided: bool) -> None:
     """The user's session has gone there."""
-    number = decisions.propose(sql, PROPOSAL, "", AT).number if decided else None
+    number = store_proposal(sql, PROPOSAL, "", AT).number if decided else None
     move = moves.insert_move(sql, user, source, target, decision=number)
     moves.take_answer(sql, move, "absent")
 

@@ -8,13 +8,13 @@ import pytest
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.balancing.placement import POLICIES, Candidate
 from brokerwise.runtime.simulation.paper import Paper, Rising, paper_world
-from brokerwise.runtime.simulation.placing import Placing
+from brokerwise.runtime.simulation.simulator import InitialPlacement
 
 WORLD = paper_world(Paper(), seed=1)
 
 
 def test_it_has_the_sizes_of_the_paper() -> None:
-    wishes = WORLD.wishes
+    wishes = WORLD.subscriptions
     assert (WORLD.brokers, WORLD.users, WORLD.topics) == (10, 10_000, 1_000)
     each = np.bincount(wishes.user, minlength=10_000)
     assert (each.min(), each.max()) == (10, 30)
@@ -26,12 +26,12 @@ def test_it_has_the_sizes_of_the_paper() -> None:
 
 
 def test_every_topic_is_wanted_about_as_often() -> None:
-    followers = np.bincount(WORLD.wishes.topic, minlength=1_000)
+    followers = np.bincount(WORLD.subscriptions.topic, minlength=1_000)
     assert followers.std() < 1.2 * np.sqrt(followers.mean())
 
 
 def test_nearest_placement_is_skewed() -> None:
-    placing = Placing(WORLD, "nearest", 0)
+    placing = InitialPlacement(WORLD, "nearest", 0)
     placing.place(WORLD.visits.at(0))
     sessions = np.sort(np.bincount(placing.places))
     assert sessions[-1] > 2_000 > sessions[-2]
@@ -44,7 +44,7 @@ def test_users_go_where_a_coordinator_would_send_them(policy: str) -> None:
     world = paper_world(Paper(7, 200, 10, 60), 1)
     halves = np.round(world.user_points * 2) / 2
     world = replace(world, user_points=halves)
-    placing = Placing(world, policy, 0)
+    placing = InitialPlacement(world, policy, 0)
     placing.place(np.arange(0, 200, 2, dtype=np.int32))
     first = placing.places.copy()
     placing.place(np.arange(200, dtype=np.int32))
@@ -94,7 +94,9 @@ def test_the_same_seed_gives_the_same_world_and_another_another() -> None:
     small = Paper(3, 50, 20, 300)
     one, same, other = (paper_world(small, seed) for seed in (1, 1, 2))
     for field in ("user", "topic", "begin"):
-        assert (getattr(one.wishes, field) == getattr(same.wishes, field)).all()
+        assert (
+            getattr(one.subscriptions, field) == getattr(same.subscriptions, field)
+        ).all()
     assert (one.user_points == same.user_points).all()
     assert (one.rates(200) == same.rates(200)).all()
     assert (one.rates(200) != other.rates(200)).any()
@@ -103,13 +105,13 @@ def test_the_same_seed_gives_the_same_world_and_another_another() -> None:
 
 def test_wishes_do_not_depend_on_the_number_of_brokers() -> None:
     few, many = (paper_world(Paper(n, 50, 20, 300), 1) for n in (2, 9))
-    assert (few.wishes.topic == many.wishes.topic).all()
+    assert (few.subscriptions.topic == many.subscriptions.topic).all()
     assert (few.rates(200) == many.rates(200)).all()
 
 
 def test_who_wants_more_topics_than_there_are_wants_all() -> None:
     world = paper_world(Paper(2, 5, 4, 300), 1)
-    assert np.bincount(world.wishes.user).tolist() == [4] * 5
+    assert np.bincount(world.subscriptions.user).tolist() == [4] * 5
 
 
 @pytest.mark.parametrize(

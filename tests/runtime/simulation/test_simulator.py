@@ -14,13 +14,15 @@ from brokerwise.model.errors import InputError
 from brokerwise.planners.balance.options import Options
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.simulation import simulator
-from brokerwise.runtime.simulation.figures import figures, over_time
 from brokerwise.runtime.simulation.paper import Paper, paper_world
-from brokerwise.runtime.simulation.result import Move, Simulated
-from brokerwise.runtime.simulation.settings import Simulation
-from brokerwise.runtime.simulation.simulator import simulate
-from brokerwise.runtime.simulation.timeline import Timeline
-from brokerwise.runtime.simulation.world import SteppedRates, World
+from brokerwise.runtime.simulation.result import (
+    Move,
+    SimulationResult,
+    figures,
+    over_time,
+)
+from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
+from brokerwise.runtime.simulation.world import SteppedRates, Timeline, World
 
 SMALL = Paper(4, 300, 60, 1_200)
 
@@ -29,9 +31,9 @@ def with_policy(policy: str, **more: float) -> Settings:
     return Settings(Options(policy, alpha=0.1), **more)  # type: ignore[arg-type]
 
 
-def recounted(world: World, run: Simulated) -> list[list[int]]:
+def recounted(world: World, run: SimulationResult) -> list[list[int]]:
     """The loads of a run in which nobody logs out, from its moves, user by user."""
-    wanted = list(zip(*(getattr(world.wishes, f) for f in _FIELDS), strict=True))
+    wanted = list(zip(*(getattr(world.subscriptions, f) for f in _FIELDS), strict=True))
     place = _first_places(world, run)
     found = []
     for time in run.times:
@@ -54,7 +56,7 @@ def recounted(world: World, run: Simulated) -> list[list[int]]:
 _FIELDS = ("user", "topic", "begin", "end")
 
 
-def _first_places(world: World, run: Simulated) -> list[int]:
+def _first_places(world: World, run: SimulationResult) -> list[int]:
     if run.placement == "round-robin":
         return [user % world.brokers for user in range(world.users)]
     away = world.user_points[:, None, :] - world.broker_points[None, :, :]
@@ -65,7 +67,7 @@ def _first_places(world: World, run: Simulated) -> list[int]:
 @pytest.mark.parametrize("policy", ["none", "ldm"])
 def test_loads_are_those_of_an_independent_count(policy: str, placement: str) -> None:
     world = paper_world(Paper(3, 60, 20, 600), 4)
-    asked = Simulation(placement, with_policy(policy, window_seconds=1_000))
+    asked = SimulationOptions(placement, with_policy(policy, window_seconds=1_000))
     run = simulate(world, asked)
     assert bool(run.moves) == (policy == "ldm")
     assert run.loads.tolist() == recounted(world, run)
@@ -73,8 +75,8 @@ def test_loads_are_those_of_an_independent_count(policy: str, placement: str) ->
 
 
 def test_the_same_seed_gives_the_same_run_and_another_another() -> None:
-    def run(seed: int) -> Simulated:
-        asked = Simulation(
+    def run(seed: int) -> SimulationResult:
+        asked = SimulationOptions(
             "random", with_policy("ldm"), report_seconds=30, noise=0.2, seed=seed
         )
         return simulate(paper_world(SMALL, 1), asked)
@@ -88,7 +90,7 @@ def test_the_same_seed_gives_the_same_run_and_another_another() -> None:
 def test_balancing_makes_the_skewed_run_even() -> None:
     world = paper_world(SMALL, 2)
     alone, ldm, planned = (
-        simulate(world, Simulation(balancing=with_policy(policy)))
+        simulate(world, SimulationOptions(balancing=with_policy(policy)))
         for policy in ("none", "ldm", "planned")
     )
     assert alone.cov[-1] > 0.3
@@ -103,7 +105,9 @@ def test_balancing_makes_the_skewed_run_even() -> None:
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("case", FAILURE_CASES)
 def test_cases_that_keep_others_busy_settle_and_stay(case: str, delay: int) -> None:
-    asked = Simulation(balancing=with_policy("planned", window_seconds=30), delay=delay)
+    asked = SimulationOptions(
+        balancing=with_policy("planned", window_seconds=30), delay=delay
+    )
     run = simulate(still_world(FAILURE_CASES[case]), asked)
     assert 0 < run.moves_at[: 3 + delay].sum() == len(run.moves)
     assert run.cov[-1] <= 0.1
@@ -115,7 +119,7 @@ def test_late_and_noisy_reports_move_nobody_twice_within_the_window(
     policy: str,
 ) -> None:
     options = Options(policy, alpha=0.02, gamma=0.3)
-    asked = Simulation(
+    asked = SimulationOptions(
         balancing=Settings(options, window_seconds=200, confirm=1),
         delay=3,
         noise=0.2,
@@ -129,7 +133,7 @@ def test_late_and_noisy_reports_move_nobody_twice_within_the_window(
 def test_somebody_does_move_twice_when_nothing_holds_it_back() -> None:
     """Else the test above would show nothing."""
     options = Options("ldm", alpha=0.02)
-    asked = Simulation(
+    asked = SimulationOptions(
         balancing=Settings(options, window_seconds=0, confirm=1), noise=0.2
     )
     run = simulate(paper_world(Paper(4, 120, 60, 1_800), 3), asked)
@@ -152,18 +156,18 @@ def leaving_world() -> World:
 
 def test_who_logs_out_does_not_move_and_comes_back_to_where_it_was() -> None:
     """The first move is ordered at 10 s, the second report."""
-    stays = simulate(leaving_world(), Simulation(balancing=with_policy("none")))
+    stays = simulate(leaving_world(), SimulationOptions(balancing=with_policy("none")))
     assert stays.sessions[:, 0].tolist() == [3] * 3 + [2] * 2 + [3] * 6
     assert stays.loads[[0, 3, -1], 0].tolist() == [26, 16, 26]
     gone = simulate(
         leaving_world(),
-        Simulation(balancing=with_policy("ldm", confirm=3), move_seconds=5.0),
+        SimulationOptions(balancing=with_policy("ldm", confirm=3), move_seconds=5.0),
     )
     assert 0 not in [move.user for move in gone.moves if move.at < 50]
 
 
 def test_a_move_that_takes_longer_than_a_report_is_waited_for() -> None:
-    asked = Simulation(balancing=with_policy("ldm", confirm=1), move_seconds=25)
+    asked = SimulationOptions(balancing=with_policy("ldm", confirm=1), move_seconds=25)
     run = simulate(still_world([[1] * 8, []], seconds=100), asked)
     assert run.moves_at.tolist() == [4] + [0] * 10
     assert run.loads[:5].tolist() == [[16, 0]] * 3 + [[8, 8]] * 2
@@ -172,7 +176,7 @@ def test_a_move_that_takes_longer_than_a_report_is_waited_for() -> None:
 
 def test_figures_are_means_over_time_in_bytes_a_second() -> None:
     world = replace(still_world([[60], [120]], seconds=20), period_seconds=60)
-    run = simulate(world, Simulation(balancing=with_policy("none")))
+    run = simulate(world, SimulationOptions(balancing=with_policy("none")))
     found = figures(run)
     assert found["max_load"] == found["max_load_end"] == 4.0
     assert (found["mean_load"], found["load"], found["bound"]) == (3.0, 6.0, 4.0)
@@ -184,7 +188,7 @@ def test_figures_are_means_over_time_in_bytes_a_second() -> None:
 def test_an_empty_world_has_no_load() -> None:
     told = Timeline()
     world = told.world("empty", 30, [(0, 0)], lambda _: np.zeros(0, np.int64))
-    run = simulate(world, Simulation())
+    run = simulate(world, SimulationOptions())
     assert run.loads.tolist() == [[0]] * 4
     found = figures(run)
     assert (found["cov"], found["gap"], found["bound"]) == (0, 0, 0)
@@ -193,14 +197,16 @@ def test_an_empty_world_has_no_load() -> None:
 
 def test_loads_are_the_same_without_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     world = paper_world(Paper(3, 60, 20, 300), 4)
-    asked = Simulation(balancing=with_policy("none"))
+    asked = SimulationOptions(balancing=with_policy("none"))
     dense = simulate(world, asked)
     monkeypatch.setattr(simulator, "_DENSE_CELLS", 0)
     assert (simulate(world, asked).loads == dense.loads).all()
 
 
 def test_the_least_time_between_moves_is_that_of_one_user() -> None:
-    run = simulate(still_world([[1], []]), Simulation(balancing=with_policy("none")))
+    run = simulate(
+        still_world([[1], []]), SimulationOptions(balancing=with_policy("none"))
+    )
     moves = [Move(at, user, 0, 1) for at, user in ((0, 0), (5, 1), (30, 0), (50, 1))]
     assert replace(run, moves=tuple(moves)).least_seconds_between_moves() == 30
 
@@ -209,7 +215,7 @@ def test_the_least_time_between_moves_is_that_of_one_user() -> None:
 @settings(max_examples=examples(15))
 def test_moves_start_where_users_are(seed: int, policy: str) -> None:
     """Whatever is late or wrong, nobody is told to leave a broker it is not on."""
-    asked = Simulation(
+    asked = SimulationOptions(
         balancing=with_policy(policy, window_seconds=50, confirm=1),
         report_seconds=20,
         delay=seed % 4,
@@ -237,4 +243,4 @@ def test_moves_start_where_users_are(seed: int, policy: str) -> None:
 )
 def test_malformed_settings_are_refused(wrong: dict[str, float], text: str) -> None:
     with pytest.raises(InputError, match=text):
-        Simulation(**wrong)  # type: ignore[arg-type]
+        SimulationOptions(**wrong)  # type: ignore[arg-type]

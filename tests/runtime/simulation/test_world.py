@@ -9,8 +9,12 @@ import pytest
 from tests.runtime.simulation.worlds import still_world
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.simulation.timeline import Timeline
-from brokerwise.runtime.simulation.world import SteppedRates, Wishes, World
+from brokerwise.runtime.simulation.world import (
+    SteppedRates,
+    Subscriptions,
+    Timeline,
+    World,
+)
 
 
 def rates(time: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -41,9 +45,9 @@ def test_what_users_do_becomes_spans_of_time() -> None:
         *([], [1], [0, 1]),
         *([0], [0, 1], [0, 1]),
     ]
-    spans = list(zip(world.wishes.begin, world.wishes.end, strict=True))
+    spans = list(zip(world.subscriptions.begin, world.subscriptions.end, strict=True))
     assert spans == [(0, inf), (3, 5), (9, inf)]
-    assert world.wishes.at(4).tolist() == [True, True, False]
+    assert world.subscriptions.at(4).tolist() == [True, True, False]
     assert world.user_points[1].tolist() == [3, 4]
     assert (world.brokers, world.users, world.topics) == (2, 2, 2)
 
@@ -57,7 +61,7 @@ def test_rates_hold_from_step_to_step() -> None:
 def test_the_same_wish_twice_at_once_is_refused() -> None:
     one = np.array([0, 0], np.int32)
     with pytest.raises(InputError, match="topic 0 twice at once for user 0, at 4 s"):
-        Wishes(one, one, np.array([4.0, 0.0]), np.array([9.0, 5.0]))
+        Subscriptions(one, one, np.array([4.0, 0.0]), np.array([9.0, 5.0]))
 
 
 @pytest.mark.parametrize(

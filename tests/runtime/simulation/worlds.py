@@ -4,7 +4,12 @@ from math import inf
 
 import numpy as np
 
-from brokerwise.runtime.simulation.world import SteppedRates, Visits, Wishes, World
+from brokerwise.runtime.simulation.world import (
+    SteppedRates,
+    Subscriptions,
+    Visits,
+    World,
+)
 
 
 def still_world(loads: list[list[int]], seconds: float = 600.0) -> World:
@@ -22,6 +27,6 @@ def still_world(loads: list[list[int]], seconds: float = 600.0) -> World:
         np.array([(b, 0) for b in homes]),
         count,
         Visits(numbers, *always),
-        Wishes(numbers, numbers, *always),
+        Subscriptions(numbers, numbers, *always),
         SteppedRates(np.zeros(1), rates),
     )

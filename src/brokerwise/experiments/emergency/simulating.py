@@ -13,8 +13,7 @@ from brokerwise.experiments.emergency.scenario import (
 )
 from brokerwise.experiments.emergency.tracks import places_at_login
 from brokerwise.runtime.protocol.names import channel_topic
-from brokerwise.runtime.simulation.timeline import Timeline
-from brokerwise.runtime.simulation.world import SteppedRates, World
+from brokerwise.runtime.simulation.world import SteppedRates, Timeline, World
 
 NAME = "the emergency city"
 BROKERS = 5  # as many as Nguyen et al. had

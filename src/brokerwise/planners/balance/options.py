@@ -12,8 +12,9 @@ POLICIES = ("none", "ldm", "sdm", "gsh", "ldm+gsh", "sdm+gsh", "planned")
 
 
 @dataclass(frozen=True)
-class Options:
-    """When to move sessions, and how many.
+class PolicyOptions:
+    """When to move sessions, and how many: declared here once, for planners, running
+    fleets and simulations.
 
     Attributes
     ----------
@@ -38,7 +39,6 @@ class Options:
     max_moves: int | None = None
     max_bytes: int | None = None
     hot: float | None = None
-    stop: Stop = never
 
     def __post_init__(self) -> None:
         check_name("policy", self.policy, POLICIES)
@@ -49,3 +49,10 @@ class Options:
         for field in ("max_moves", "max_bytes"):
             if getattr(self, field) is not None:
                 checked_count(getattr(self, field), field)
+
+
+@dataclass(frozen=True)
+class Options(PolicyOptions):
+    """What a planner is asked for."""
+
+    stop: Stop = never

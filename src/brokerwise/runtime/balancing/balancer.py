@@ -5,8 +5,10 @@ The coordinator of a running fleet and the simulator run the same one.
 
 import re
 from collections import deque
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from brokerwise.model.rebalancing import Rebalancing
 from brokerwise.planners.balance.options import Options
@@ -14,17 +16,16 @@ from brokerwise.planners.balance.problem import Problem
 from brokerwise.planners.balance.solve import solve as solve_balance
 from brokerwise.runtime.balancing.events import (
     Command,
-    Decision,
     Event,
     Key,
-    Measured,
+    LoadReported,
     MoveEnded,
     MoveOrdered,
     Paused,
     Rebalance,
     Resumed,
+    Verdict,
 )
-from brokerwise.runtime.balancing.memory import Memory
 from brokerwise.runtime.balancing.settings import BUDGET_SECONDS, Settings
 
 Solve = Callable[[Problem, Options], Rebalancing]
@@ -33,7 +34,7 @@ _NUMBER = re.compile(r"[\d.,]*\d")
 
 
 class Balancer:
-    """Turns reports into decisions, with hysteresis.
+    """Turns reports into verdicts, with hysteresis.
 
     - It orders nothing while moves are under way, its own or others'.
     - A session that moved stays for `window_seconds`.
@@ -51,9 +52,9 @@ class Balancer:
     def __init__(self, settings: Settings, solve: Solve = solve_balance) -> None:
         self.settings = settings
         self._solve = solve
-        self._memory = Memory(settings.window_seconds)
-        self._told: deque[Decision] = deque(maxlen=settings.remembered)
-        self._mind = "no report yet"
+        self._recent = RecentMoves(settings.window_seconds)
+        self._verdicts: deque[Verdict] = deque(maxlen=settings.remembered)
+        self._status = "no report yet"
         self._number = 0
         self._seen = 0
         self._ended: list[bool] = []
@@ -62,97 +63,93 @@ class Balancer:
         self._last_measured = float("-inf")
 
     @property
-    def decisions(self) -> tuple[Decision, ...]:
-        """Decisions and changes of mind, the oldest first."""
-        return tuple(self._told)
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The last ones, the oldest first."""
+        return tuple(self._verdicts)
 
     @property
-    def mind(self) -> str:
-        """What it thinks now, in words."""
-        return self._mind
+    def status(self) -> str:
+        """What it found last, in words."""
+        return self._status
 
     @property
     def under_way(self) -> int:
         """How many moves have been ordered and have not ended."""
-        return len(self._memory.under_way)
-
-    @property
-    def paused(self) -> bool:
-        return self._paused
+        return len(self._recent.under_way)
 
     def handle(self, event: Event) -> list[Command]:
         match event:
-            case Measured():
+            case LoadReported():
                 return self._judge(event)
             case MoveOrdered(_, key):
-                self._memory.order(key)
+                self._recent.order(key)
             case MoveEnded(at, key, broker):
                 self._end(at, key, broker)
             case Paused(at):
                 self._paused, self._seen = True, 0
-                self._tell(at, "paused: sessions stay where they are")
+                self._note(at, "paused: sessions stay where they are")
             case Resumed(at):
                 if self._paused:
                     self._paused = False
-                    self._tell(at, "resumed: waiting for reports")
+                    self._note(at, "resumed: waiting for reports")
         return []
 
     def change(self, settings: Settings) -> None:
         """Go by other settings from now on; what is known of moves is kept."""
         self.settings = settings
-        self._memory.window_seconds = settings.window_seconds
-        self._told = deque(self._told, maxlen=settings.remembered)
+        self._recent.window_seconds = settings.window_seconds
+        self._verdicts = deque(self._verdicts, maxlen=settings.remembered)
         self._seen = 0
 
-    def dry_run(self, measured: Measured, options: Options | None = None) -> Decision:
+    def dry_run(self, report: LoadReported, options: Options | None = None) -> Verdict:
         """What it would decide on this report alone; nothing changes by it."""
-        problem = self.problem(measured)
+        problem = self.problem(report)
         answer = self._solve(problem, options or self.settings.options)
-        return self._decision(0, measured, problem, answer)
+        return self._verdict(0, report, problem, answer)
 
-    def problem(self, measured: Measured) -> Problem:
+    def problem(self, report: LoadReported) -> Problem:
         """The report as corrected by what is known of moves since, with the sessions
         that have to stay."""
-        return self._memory.problem(measured)
+        return self._recent.problem(report)
 
-    def _judge(self, report: Measured) -> list[Command]:
+    def _judge(self, report: LoadReported) -> list[Command]:
         if report.measured < self._last_measured:
             return []
         self._last_measured = report.measured
-        self._memory.forget(report)
+        self._recent.forget(report)
         if self._paused:
             return []
         if self.under_way:
             self._seen = 0
             waiting = _many(self.under_way, "move")
-            self._tell(report.heard, f"waiting for {waiting} under way")
+            self._note(report.heard, f"waiting for {waiting} under way")
             return []
         return self._plan(report)
 
-    def _plan(self, report: Measured) -> list[Command]:
+    def _plan(self, report: LoadReported) -> list[Command]:
         options = self._within_budget(report.heard)
         if options is None:
             self._seen = 0
             most = _many(self.settings.hourly_moves or 0, "move")
-            self._tell(report.heard, f"the budget of {most} an hour is used up")
+            self._note(report.heard, f"the budget of {most} an hour is used up")
             return []
         problem = self.problem(report)
         answer = self._solve(problem, options)
-        decision = self._decision(self._number + 1, report, problem, answer)
+        verdict = self._verdict(self._number + 1, report, problem, answer)
         if not answer.moves:
             self._seen = 0
-            self._tell(report.heard, decision.reason, answer)
+            self._note(report.heard, verdict.reason, answer)
             return []
         self._seen += 1
         if self._seen < self.settings.confirm:
-            self._tell(
+            self._note(
                 report.heard,
                 f"unbalanced in {self._seen} of {self.settings.confirm} reports "
                 f"needed to act: cov {answer.cov_before:.2f}",
                 answer,
             )
             return []
-        return [self._order(decision, problem)]
+        return [self._order(verdict, problem)]
 
     def _within_budget(self, now: float) -> Options | None:
         """What may be asked of the planner; None if no move is left in this hour."""
@@ -167,18 +164,18 @@ class Balancer:
         asked = options.max_moves
         return replace(options, max_moves=left if asked is None else min(asked, left))
 
-    def _order(self, decision: Decision, problem: Problem) -> Command:
+    def _order(self, verdict: Verdict, problem: Problem) -> Command:
         self._seen = 0
-        self._spent.append((decision.at, len(decision.moves)))
-        self._number = decision.number
-        self._mind = decision.reason
-        self._told.append(decision)
-        for key, _, _ in decision.moves:
-            self._memory.order(key)
-        return Rebalance(decision, problem)
+        self._spent.append((verdict.at, len(verdict.moves)))
+        self._number = verdict.number
+        self._status = verdict.reason
+        self._verdicts.append(verdict)
+        for key, _, _ in verdict.moves:
+            self._recent.order(key)
+        return Rebalance(verdict, problem)
 
     def _end(self, at: float, key: Key, broker: Key | None) -> None:
-        known = self._memory.end(at, key, broker)
+        known = self._recent.end(at, key, broker)
         if not known:  # told again after a restart, or moved by somebody else
             self._spent.append((at, int(broker is not None)))
             return
@@ -189,11 +186,11 @@ class Balancer:
             said = (
                 _many(all_, "move") if done == all_ else f"{done:,} of {all_:,} moves"
             )
-            self._tell(at, f"{said} done: waiting for reports")
+            self._note(at, f"{said} done: waiting for reports")
 
-    def _decision(
-        self, number: int, report: Measured, problem: Problem, answer: Rebalancing
-    ) -> Decision:
+    def _verdict(
+        self, number: int, report: LoadReported, problem: Problem, answer: Rebalancing
+    ) -> Verdict:
         keys, names = report.keys, report.names
         sessions = answer.sessions.tolist()
         sources = problem.snapshot.places[answer.sessions].tolist()
@@ -204,10 +201,10 @@ class Balancer:
             )
         )
         reason = answer.reason + self._resting(problem, report)
-        return Decision(number, report.heard, answer.policy, answer, moves, reason)
+        return Verdict(number, report.heard, answer.policy, answer, moves, reason)
 
-    def _resting(self, problem: Problem, report: Measured) -> str:
-        count = self._memory.resting(report)
+    def _resting(self, problem: Problem, report: LoadReported) -> str:
+        count = self._recent.resting(report)
         if not count:
             return ""
         verb = "stays" if count == 1 else "stay"
@@ -216,14 +213,15 @@ class Balancer:
             f"{self.settings.window_seconds:g} s ago"
         )
 
-    def _tell(self, at: float, reason: str, answer: Rebalancing | None = None) -> None:
-        """Note a change of mind; the same words with other numbers are none."""
-        self._mind = reason
-        if self._told and _words(self._told[-1].reason) == _words(reason):
+    def _note(self, at: float, reason: str, answer: Rebalancing | None = None) -> None:
+        """Note a verdict without moves; the same words with other numbers are not a
+        new one."""
+        self._status = reason
+        if self._verdicts and _words(self._verdicts[-1].reason) == _words(reason):
             return
         self._number += 1
         policy = self.settings.options.policy
-        self._told.append(Decision(self._number, at, policy, answer, (), reason))
+        self._verdicts.append(Verdict(self._number, at, policy, answer, (), reason))
 
 
 def _words(reason: str) -> str:
@@ -232,3 +230,70 @@ def _words(reason: str) -> str:
 
 def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class _Moved:
+    at: float
+    broker: Key
+
+
+class RecentMoves:
+    """Sessions that move, and sessions that moved not long ago.
+
+    Keeps a move until its session may move again and reports show it.
+    """
+
+    def __init__(self, window_seconds: float) -> None:
+        self.window_seconds = window_seconds
+        self._moved: dict[Key, _Moved] = {}
+        self.under_way: set[Key] = set()
+
+    def order(self, key: Key) -> None:
+        self.under_way.add(key)
+
+    def end(self, at: float, key: Key, broker: Key | None) -> bool:
+        """True if the move was known to be under way."""
+        known = key in self.under_way
+        self.under_way.discard(key)
+        if broker is not None:
+            self._moved[key] = _Moved(at, broker)
+        return known
+
+    def forget(self, report: LoadReported) -> None:
+        self._moved = {
+            key: move
+            for key, move in self._moved.items()
+            if self._rests(move, report) or move.at >= report.measured
+        }
+
+    def resting(self, report: LoadReported) -> int:
+        """How many sessions of the report moved within the window."""
+        return sum(self._rests(move, report) for _, move in self._found(report))
+
+    def problem(self, report: LoadReported) -> Problem:
+        """The report with every session where it is now, as far as is known."""
+        numbers = {name: number for number, name in enumerate(report.names)}
+        places = report.snapshot.places.copy()
+        held = np.zeros(len(places), np.bool_)
+        if report.held is not None:
+            held |= report.held
+        for session, move in self._found(report):
+            held[session] |= self._rests(move, report)
+            if move.at >= report.measured and move.broker in numbers:
+                places[session] = numbers[move.broker]
+        for session, key in enumerate(report.keys) if self.under_way else ():
+            held[session] |= key in self.under_way
+        snapshot = replace(report.snapshot, places=places)
+        return Problem(snapshot, held, report.open, report.closing)
+
+    def _found(self, report: LoadReported) -> Iterator[tuple[int, _Moved]]:
+        if not self._moved:
+            return
+        for session, key in enumerate(report.keys):
+            move = self._moved.get(key)
+            if move is not None:
+                yield session, move
+
+    def _rests(self, move: _Moved, report: LoadReported) -> bool:
+        return report.heard - move.at < self.window_seconds

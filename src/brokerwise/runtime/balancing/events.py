@@ -20,7 +20,7 @@ Key: TypeAlias = Hashable
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class LoadReported:
     """The fleet as it was at `measured`, which became known at `heard`.
 
     Attributes
@@ -63,7 +63,7 @@ class Measured:
     @classmethod
     def at(
         cls, time: float, snapshot: Snapshot, keys: Sequence[Key] | None = None
-    ) -> "Measured":
+    ) -> "LoadReported":
         """Heard as soon as measured, with every broker open to all sessions."""
         return cls(
             time,
@@ -108,12 +108,12 @@ class Resumed:
     at: float
 
 
-Event = Measured | MoveOrdered | MoveEnded | Paused | Resumed
+Event = LoadReported | MoveOrdered | MoveEnded | Paused | Resumed
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
-    """What the balancer decided, or how it changed its mind, and why.
+class Verdict:
+    """What the balancer concluded, and why: moves, or what keeps it from any.
 
     Attributes
     ----------
@@ -136,13 +136,13 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Rebalance:
-    """Carry out the moves of a decision; each has to be answered with `MoveEnded`.
+    """Carry out the moves of a verdict; each has to be answered with `MoveEnded`.
 
     `problem` is what was decided on: the report, as corrected by moves since, and
     the sessions that had to stay.
     """
 
-    decision: Decision
+    verdict: Verdict
     problem: Problem
 
 

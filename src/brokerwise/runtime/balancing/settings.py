@@ -17,13 +17,13 @@ class Settings:
     Attributes
     ----------
     window_seconds
-        A session that was moved is left where it is for so long.
+        How long a session that was moved stays where it is.
     confirm
-        Moves are ordered only when so many reports in a row call for some.
+        How many reports in a row must call for moves before some are ordered.
     hourly_moves
-        At most so many moves are ordered within any hour; None: any.
+        How many moves at most are ordered within any hour; None: any number.
     remembered
-        How many decisions and changes of mind can be listed; the oldest go first.
+        How many verdicts can be listed; the oldest go first.
     """
 
     options: Options = field(default_factory=Options)

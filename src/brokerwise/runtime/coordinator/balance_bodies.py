@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, FiniteFloat
 
-from brokerwise.runtime.coordinator.decisions import DecisionState
-from brokerwise.runtime.coordinator.wishes import Wishes
+from brokerwise.runtime.coordinator.balance.options import BalanceOptions
+from brokerwise.runtime.coordinator.balance.proposals import DecisionState
 from brokerwise.runtime.net.fields import Body, Count
 
 MOST_BYTES_PER_SECOND = 1e14
@@ -25,18 +25,18 @@ class Request(Body):
     policy: Literal["none", "ldm", "sdm", "gsh", "ldm+gsh", "sdm+gsh", "planned"] = (
         "planned"
     )
-    alpha: Share = Wishes.alpha
-    beta: Bandwidth = Wishes.beta
-    gamma: Share = Wishes.gamma
-    theta: Bandwidth = Wishes.theta
+    alpha: Share = BalanceOptions.alpha
+    beta: Bandwidth = BalanceOptions.beta
+    gamma: Share = BalanceOptions.gamma
+    theta: Bandwidth = BalanceOptions.theta
     max_moves: Count | None = None
     max_bytes: Count | None = None
     hot: Share | None = None
     capacity: Capacity | None = None
     broker_hour: Price | None = None
 
-    def wishes(self) -> Wishes:
-        return Wishes(**self.model_dump())
+    def wishes(self) -> BalanceOptions:
+        return BalanceOptions(**self.model_dump())
 
 
 class ModeRequest(Request):
@@ -50,8 +50,8 @@ class ModeRequest(Request):
     confirm: Annotated[int, Field(ge=1, le=1_000)] = 2
     hourly_moves: Count | None = None
 
-    def wishes(self) -> Wishes:
-        return Wishes(**self.model_dump(exclude={"automatic"}))
+    def wishes(self) -> BalanceOptions:
+        return BalanceOptions(**self.model_dump(exclude={"automatic"}))
 
 
 class Approval(Body):
@@ -73,7 +73,7 @@ class BalanceAnswer(BaseModel):
     mode: Literal["manual", "automatic"]
     paused: bool
     mind: str
-    options: Wishes
+    options: BalanceOptions
     moves_under_way: int
     brokers: list[BrokerLoad]
     measured: float | None

@@ -5,8 +5,7 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from brokerwise.runtime.coordinator import balance_bodies as bodies
-from brokerwise.runtime.coordinator import balance_views as views
-from brokerwise.runtime.coordinator import carrying_out, decisions
+from brokerwise.runtime.coordinator.balance import answers, execution, proposals
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.net import fields
 from brokerwise.runtime.net.answers import json_answer
@@ -28,25 +27,25 @@ class BalanceEndpoints:
         """What the balancer is at, and what each broker carries now."""
         balancing, problem, picture = self._balancing, "", None
         try:
-            picture = await balancing.glance()
+            picture = await balancing.recent_loads()
         except RefusalError as refusal:
             problem = refusal.message
-        mode, words = balancing.mode, balancing.words
-        mind = views.state_of_mind(self._sql, mode, words, balancing.now())
-        view = views.balance_view(self._sql, mode, mind, picture, problem)
+        mode, words = balancing.mode, balancing.status
+        mind = answers.balancer_status(self._sql, mode, words, balancing.now())
+        view = answers.balance_answer(self._sql, mode, mind, picture, problem)
         return json_answer(view)
 
     async def plan(self, body: bodies.Request) -> Response:
         """What would be done about the balance of the fleet, and what that would give.
         Nothing is done before its digest is approved."""
         decision = await self._balancing.plan(body.wishes())
-        return json_answer(views.decision_view(decision, self._sql))
+        return json_answer(answers.decision_answer(decision, self._sql))
 
     async def approve(self, body: bodies.Approval) -> Response:
         """Do exactly what was proposed. 409, with what has changed, if the fleet is not
         as it was then."""
         decision, begins = self._balancing.approve(body.digest)
-        view = views.decision_view(decision, self._sql)
+        view = answers.decision_answer(decision, self._sql)
         return json_answer({**view, "begins": begins})
 
     async def set_mode(self, body: bodies.ModeRequest) -> Response:
@@ -70,23 +69,23 @@ class BalanceEndpoints:
         self, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20
     ) -> Response:
         """What was decided, or thought, and why."""
-        found = decisions.newest_decisions(self._sql, limit)
-        listed = [views.decision_view(decision, self._sql) for decision in found]
+        found = proposals.newest_decisions(self._sql, limit)
+        listed = [answers.decision_answer(decision, self._sql) for decision in found]
         return json_answer({"decisions": listed})
 
     async def show_decision(
         self, number: Annotated[int, Path(ge=1, le=MAX_SEQ)]
     ) -> Response:
         """One decision, with all its moves."""
-        decision = decisions.the_decision(self._sql, number)
-        moves = views.moves_view(decision, self._sql)
-        view = views.decision_view(decision, self._sql)
+        decision = proposals.read_decision(self._sql, number)
+        moves = answers.moves_answer(decision, self._sql)
+        view = answers.decision_answer(decision, self._sql)
         paused = self._balancing.mode.paused
         return json_answer({**view, "moves": moves, "paused": paused})
 
     async def wanted(self) -> Response:
         """Brokers that have to be started."""
-        return json_answer({"brokers": carrying_out.wanted_brokers(self._sql)})
+        return json_answer({"brokers": execution.wanted_brokers(self._sql)})
 
 
 def endpoints(calls: BalanceEndpoints) -> list[Endpoint]:

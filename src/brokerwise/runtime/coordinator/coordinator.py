@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.balancing.placement import Point
 from brokerwise.runtime.coordinator import drains, leases, moves, sessions
-from brokerwise.runtime.coordinator.balancing import Balancing
+from brokerwise.runtime.coordinator.balance.service import BalanceService
 from brokerwise.runtime.coordinator.brokers import (
     Broker,
     BrokerState,
@@ -27,8 +27,8 @@ from brokerwise.runtime.coordinator.brokers import (
 )
 from brokerwise.runtime.coordinator.orders import Ask, BrokerClient, RouteAnnouncer
 from brokerwise.runtime.coordinator.store import Store
-from brokerwise.runtime.coordinator.watch_data import DataSource
-from brokerwise.runtime.coordinator.watching import Watching
+from brokerwise.runtime.coordinator.watch.polling import DataSource
+from brokerwise.runtime.coordinator.watch.server import WatchServer
 from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.control import (
@@ -82,14 +82,14 @@ class Coordinator:
         self._moves = moves.MoveRunner(store, self._client, wake)
         self._telling_routes: asyncio.Task[None] | None = None
         self._stopping: dict[tuple[str, int], asyncio.Task[None]] = {}
-        self.balancing = Balancing(store, self._client, wall=wall, wake=wake)
-        self.watching = Watching(
+        self.balancing = BalanceService(store, self._client, wall=wall, wake=wake)
+        self.watching = WatchServer(
             *(store.sql, self.reports, self._client, self.balancing),
             data=data,
             clock=clock,
             wall=wall,
         )
-        self.balancing.moves_ended = self.watching.end_moves
+        self.balancing.moves_ended = self.watching.add_ended_moves
         self._leases = leases.Leases()
         for broker in all_brokers(store.sql):
             if broker.alive:
@@ -128,7 +128,7 @@ class Coordinator:
             return HeartbeatAnswer(lost=True)
         self._hear(report.broker)
         self.reports[report.broker] = report
-        self.watching.hear(report)
+        self.watching.add_heartbeat(report)
         alive = (b.address for b in all_brokers(self.sql) if b.alive)
         return HeartbeatAnswer(lost=False, brokers=tuple(alive))
 

@@ -6,7 +6,7 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from brokerwise.runtime.coordinator import bodies, moves, status
-from brokerwise.runtime.coordinator.balance_views import state_of_mind
+from brokerwise.runtime.coordinator.balance.answers import balancer_status
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.moves import MoveState
 from brokerwise.runtime.net.answers import json_answer
@@ -101,8 +101,8 @@ class Endpoints:
     async def status(self) -> Response:
         """The fleet at a glance."""
         sql, balancing = self._coordinator.sql, self._coordinator.balancing
-        mode, words = balancing.mode, balancing.words
-        mind = state_of_mind(sql, mode, words, balancing.now())
+        mode, words = balancing.mode, balancing.status
+        mind = balancer_status(sql, mode, words, balancing.now())
         return json_answer(status.fleet_status(sql, self._coordinator.reports, mind))
 
     async def subchannels(self) -> Response:

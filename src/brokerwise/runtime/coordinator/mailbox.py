@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-from brokerwise.runtime.coordinator.watch_events import KEPT_EVENTS
+from brokerwise.runtime.coordinator.watch.memory import KEPT_EVENTS
 
 
 class Mailbox:

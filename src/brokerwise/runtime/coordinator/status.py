@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from brokerwise.runtime.coordinator.balance.proposals import read_decision
 from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, all_brokers
-from brokerwise.runtime.coordinator.decisions import the_decision
 from brokerwise.runtime.coordinator.moves import (
     KEPT_MOVES,
     Move,
@@ -430,7 +430,7 @@ class Reasons:
     def _decision(self, number: int) -> str:
         """Its policy and what it was to achieve; old ones are forgotten."""
         try:
-            decision = the_decision(self._sql, number)
+            decision = read_decision(self._sql, number)
         except NotFoundError:
             return ""
         found = decision.proposal

@@ -12,7 +12,7 @@ from brokerwise.runtime.coordinator import status
 from brokerwise.runtime.coordinator import watch_bodies as bodies
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.mailbox import Mailbox
-from brokerwise.runtime.coordinator.watching import Watching
+from brokerwise.runtime.coordinator.watch.server import WatchServer
 from brokerwise.runtime.net.answers import json_answer
 from brokerwise.runtime.net.api import OPERATORS, Endpoint
 from brokerwise.runtime.net.static import asset_answer
@@ -54,13 +54,13 @@ class WatchEndpoints:
 class WatchAnswer(StreamingResponse):
     """Goes on until whoever watches has gone, or the coordinator ends."""
 
-    def __init__(self, watching: Watching) -> None:
+    def __init__(self, watching: WatchServer) -> None:
         self._watching, self._box = watching, Mailbox()
         no_copy = {"Cache-Control": "no-store"}
         super().__init__(self._box, media_type=LINES, headers=no_copy)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._watching.telling(self._box):
+        with self._watching.subscribed(self._box):
             await super().__call__(scope, receive, send)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from brokerwise.model.arrays import Float64s, Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
-from brokerwise.runtime.simulation.world import Visits, Wishes, World
+from brokerwise.runtime.simulation.world import Subscriptions, Visits, World
 
 MOST_BROKERS = 100_000
 MOST_SUBSCRIBERS = 10_000_000
@@ -67,8 +67,8 @@ class Paper:
 
 
 def paper_world(paper: Paper, seed: int) -> World:
-    """The same world for the same seed. Its subscribers, wishes and rates are drawn
-    apart, so that a longer run, or one with other brokers, has the same wishes."""
+    """The same world for the same seed. Subscribers, subscriptions and rates are drawn
+    apart: a longer run, or one with other brokers, has the same subscriptions."""
     people, wanting, rising = (
         np.random.default_rng([seed, stream]) for stream in range(3)
     )
@@ -81,7 +81,7 @@ def paper_world(paper: Paper, seed: int) -> World:
         _user_points(paper, brokers, people),
         paper.topics,
         Visits(everyone, np.zeros(len(everyone)), np.full(len(everyone), inf)),
-        _wishes(paper, wanting),
+        _subscriptions(paper, wanting),
         Rising.drawn(paper, rising),
     )
 
@@ -99,13 +99,13 @@ def _user_points(paper: Paper, brokers: Float64s, rng: np.random.Generator) -> F
     return found
 
 
-def _wishes(paper: Paper, rng: np.random.Generator) -> Wishes:
+def _subscriptions(paper: Paper, rng: np.random.Generator) -> Subscriptions:
     least, most = (min(each, paper.topics) for each in paper.subscriptions)
     counts = rng.integers(least, most + 1, paper.subscribers)
     user = np.repeat(np.arange(paper.subscribers, dtype=np.int64), counts)
     topic = different_topics(user, paper.topics, rng)
     begin = rng.uniform(0, paper.subscribe_seconds, len(user))
-    return Wishes(user.astype(np.int32), topic, begin, np.full(len(user), inf))
+    return Subscriptions(user.astype(np.int32), topic, begin, np.full(len(user), inf))
 
 
 def different_topics(user: Int64s, topics: int, rng: np.random.Generator) -> Int32s:

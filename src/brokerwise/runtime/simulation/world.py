@@ -1,16 +1,19 @@
 """What happens to a simulated fleet: who is there, who wants what, what topics bring.
 
 A world is all that does not depend on how the fleet is balanced, so that policies can
-be compared on the same one.
+be compared on the same one. `Timeline` makes a world from what users do, one thing
+after the other.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
 from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s, read_only
 from brokerwise.model.errors import InputError
+from brokerwise.runtime.balancing.placement import Point
 
 Rates = Callable[[float], Int64s]
 """What each topic brings at a time, in bytes per period of the world."""
@@ -30,9 +33,9 @@ class Visits:
 
 
 @dataclass(frozen=True, eq=False)
-class Wishes:
+class Subscriptions:
     """User `user[i]` wants `topic[i]` from `begin[i]` on, until before `end[i]`, while
-    online. In order of user and topic; a wish does not begin before the same one of
+    online. In order of user and topic; one does not begin before the same one of
     the same user has ended."""
 
     user: Int32s
@@ -42,8 +45,8 @@ class Wishes:
 
     def __post_init__(self) -> None:
         order = np.lexsort((self.begin, self.topic, self.user))
-        for field in ("user", "topic", "begin", "end"):
-            object.__setattr__(self, field, read_only(getattr(self, field)[order]))
+        for name in ("user", "topic", "begin", "end"):
+            object.__setattr__(self, name, read_only(getattr(self, name)[order]))
         same = (self.user[1:] == self.user[:-1]) & (self.topic[1:] == self.topic[:-1])
         overlap = same & (self.begin[1:] < self.end[:-1])
         if overlap.any():
@@ -54,7 +57,7 @@ class Wishes:
             )
 
     def at(self, time: float) -> Bools:
-        """Which of the wishes hold."""
+        """Which of them hold."""
         found: Bools = (self.begin <= time) & (time < self.end)
         return found
 
@@ -77,28 +80,28 @@ class World:
     user_points: Float64s
     topics: int
     visits: Visits
-    wishes: Wishes
+    subscriptions: Subscriptions
     rates: Rates
     period_seconds: int = 1
 
     def __post_init__(self) -> None:
-        for field in ("broker_points", "user_points"):
-            points = np.asarray(getattr(self, field), np.float64)
+        for name in ("broker_points", "user_points"):
+            points = np.asarray(getattr(self, name), np.float64)
             if points.ndim != 2 or points.shape[1] != 2:
-                raise InputError(f"{field}: found {points.shape}, expected x and y")
-            object.__setattr__(self, field, read_only(points))
+                raise InputError(f"{name}: found {points.shape}, expected x and y")
+            object.__setattr__(self, name, read_only(points))
         if not self.brokers:
             raise InputError("broker_points: found none, expected 1 or more")
         if not 0 < self.seconds < float("inf"):
             raise InputError(f"seconds: found {self.seconds!r}, expected more than 0")
-        for field, found, limit in (
+        for name, found, limit in (
             ("user of visits", self.visits.user, self.users),
-            ("user of wishes", self.wishes.user, self.users),
-            ("topic of wishes", self.wishes.topic, self.topics),
+            ("user of wishes", self.subscriptions.user, self.users),
+            ("topic of wishes", self.subscriptions.topic, self.topics),
         ):
             if len(found) and not 0 <= found.min() <= found.max() < limit:
                 raise InputError(
-                    f"{field}: found {found.min():,} to {found.max():,}, expected 0 "
+                    f"{name}: found {found.min():,} to {found.max():,}, expected 0 "
                     f"to {limit - 1:,}"
                 )
 
@@ -125,3 +128,85 @@ class SteppedRates:
             return np.zeros(self.values.shape[1], np.int64)
         found: Int64s = self.values[row]
         return found
+
+
+_NOWHERE = (0.0, 0.0)
+_Span = tuple[int, float, float]
+
+
+@dataclass
+class Timeline:
+    """Who logs in, subscribes, unsubscribes and logs out, told in order of time.
+
+    Users and topics are numbered as they are first heard of. What is done again (a
+    login of who is there, a subscription that is had) changes nothing, and so does
+    giving up what is not had: a scenario may say such things.
+    """
+
+    users: dict[str, int] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
+    _points: list[Point] = field(default_factory=list)
+    _online: dict[int, float] = field(default_factory=dict)
+    _wanted: dict[tuple[int, int], float] = field(default_factory=dict)
+    _visits: list[_Span] = field(default_factory=list)
+    _subscriptions: list[tuple[int, int, float, float]] = field(default_factory=list)
+
+    def login(self, at: float, user: str, point: Point = _NOWHERE) -> None:
+        """`point` is where the user is, which matters at its first login."""
+        if user not in self.users:
+            self.users[user] = len(self.users)
+            self._points.append(point)
+        self._online.setdefault(self.users[user], at)
+
+    def logout(self, at: float, user: str) -> None:
+        number = self.users.get(user, -1)
+        if number in self._online:
+            self._visits.append((number, self._online.pop(number), at))
+
+    def subscribe(self, at: float, user: str, topic: str) -> None:
+        """Also counts for a user who is not online, once it is."""
+        if user not in self.users:
+            self.users[user] = len(self.users)
+            self._points.append(_NOWHERE)
+        number = self.topics.setdefault(topic, len(self.topics))
+        self._wanted.setdefault((self.users[user], number), at)
+
+    def unsubscribe(self, at: float, user: str, topic: str) -> None:
+        key = self.users.get(user, -1), self.topics.get(topic, -1)
+        if key in self._wanted:
+            self._subscriptions.append((*key, self._wanted.pop(key), at))
+
+    def world(
+        self,
+        name: str,
+        seconds: float,
+        broker_points: Sequence[Point],
+        rates: Rates,
+        period_seconds: int = 1,
+    ) -> World:
+        """What was told so far; `rates` are in the order of `topics`."""
+        visits = [*self._visits, *((u, at, inf) for u, at in self._online.items())]
+        subscriptions = [
+            *self._subscriptions,
+            *((*k, at, inf) for k, at in self._wanted.items()),
+        ]
+        return World(
+            name,
+            seconds,
+            np.array(broker_points, np.float64).reshape(-1, 2),
+            np.array(self._points, np.float64).reshape(-1, 2),
+            len(self.topics),
+            Visits(
+                np.array([v[0] for v in visits], np.int32),
+                np.array([v[1] for v in visits], np.float64),
+                np.array([v[2] for v in visits], np.float64),
+            ),
+            Subscriptions(
+                np.array([w[0] for w in subscriptions], np.int32),
+                np.array([w[1] for w in subscriptions], np.int32),
+                np.array([w[2] for w in subscriptions], np.float64),
+                np.array([w[3] for w in subscriptions], np.float64),
+            ),
+            rates,
+            period_seconds,
+        )

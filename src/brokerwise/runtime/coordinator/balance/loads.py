@@ -1,4 +1,7 @@
-"""The fleet as the balancer sees it: what brokers say, and what is known of them."""
+"""The loads of the fleet: what brokers report, and what is stored about their sessions.
+
+Needs no planner: what it imports is loaded when the coordinator starts.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,11 +14,11 @@ from brokerwise.model.arrays import Bools, Int32s, Int64s
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.model.interests import Interests
 from brokerwise.model.snapshot import Snapshot
-from brokerwise.runtime.balancing.events import Key, Measured
+from brokerwise.runtime.balancing.events import Key, LoadReported
+from brokerwise.runtime.coordinator.balance.options import PERIOD_SECONDS
 from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, all_brokers
 from brokerwise.runtime.coordinator.moves import last_move, unfinished_moves
 from brokerwise.runtime.coordinator.orders import BrokerClient
-from brokerwise.runtime.coordinator.wishes import PERIOD_SECONDS
 from brokerwise.runtime.net.refusals import ConflictError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.control import BalancePage
@@ -24,7 +27,7 @@ Row = tuple[str, str, int]  # broker, user, bytes of state
 
 
 @dataclass(frozen=True)
-class Known:
+class StoredFleet:
     """What the coordinator knows by itself, at one moment.
 
     Attributes
@@ -34,7 +37,7 @@ class Known:
     sessions
         By user and broker: the session there, by its first topic (empty without a
         plan); None if there are two of them, which only part by themselves.
-    restless
+    returning
         Users who have a session that is about to go home.
     moving
         Sessions with a move that is not over.
@@ -44,26 +47,27 @@ class Known:
 
     brokers: tuple[Broker, ...]
     sessions: Mapping[tuple[str, str], str | None]
-    restless: frozenset[str]
+    returning: frozenset[str]
     moving: frozenset[Key]
     moves_before: int
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
-    """A report for the balancer, and whom its numbers mean."""
+class FleetLoads:
+    """A report for the balancer, the user of each of its sessions, and the stored
+    fleet that it was made with."""
 
-    measured: Measured
+    report: LoadReported
     users: tuple[str, ...]
-    known: Known
+    stored: StoredFleet
 
 
 async def ask_brokers(
     telling: BrokerClient, brokers: Sequence[Broker]
 ) -> list[BalancePage]:
-    """What they carry, all asked at once. Raises UnavailableError if one does not say:
-    half a fleet cannot be balanced."""
+    """What they carry, all asked at once. Raises UnavailableError if one does not
+    answer: half a fleet cannot be balanced."""
     asked = [telling.balance(broker.address) for broker in brokers]
     found = await asyncio.gather(*asked, return_exceptions=True)
     pages = []
@@ -87,55 +91,55 @@ def refuse_differing(brokers: Sequence[Broker]) -> None:
         )
 
 
-def read_known(sql: Sql) -> Known:
+def read_stored_fleet(sql: Sql) -> StoredFleet:
     brokers = all_brokers(sql)
     up = {b.name for b in brokers if b.state is BrokerState.UP}
     sessions: dict[tuple[str, str], str | None] = {}
-    restless = set()
+    returning = set()
     for user, home, broker, first in sql.execute(
         "SELECT user, home, broker, coalesce(topics ->> 0, '') FROM sessions"
     ):
         sessions[user, broker] = None if (user, broker) in sessions else first
         if home != broker and home in up:
-            restless.add(user)
-    return Known(
+            returning.add(user)
+    return StoredFleet(
         tuple(b for b in brokers if b.name in up),
         sessions,
-        frozenset(restless),
+        frozenset(returning),
         frozenset((move.user, move.session) for move in unfinished_moves(sql)),
         last_move(sql),
         tuple(b.name for b in brokers),
     )
 
 
-def draw(
-    known: Known,
+def fleet_loads(
+    stored: StoredFleet,
     pages: Sequence[BalancePage],
     rates: Mapping[str, float],
     measured: float,
     heard: float,
-) -> Picture:
+) -> FleetLoads:
     """The brokers that are up, and the sessions on them. `rates` are bytes a second.
 
     Raises UnavailableError if a broker has restarted, or come, since it was asked.
     """
-    _refuse_newcomers(known, pages)
-    names = tuple(broker.name for broker in known.brokers)
+    _refuse_restarted(stored, pages)
+    names = tuple(broker.name for broker in stored.brokers)
     snapshot, rows = _snapshot(names, pages, rates)
-    keys, held = _identified(known, rows)
-    report = Measured(
+    keys, held = _keys_and_held(stored, rows)
+    report = LoadReported(
         *(heard, measured, snapshot, keys),
         open=np.ones(len(names), np.bool_),
         closing=np.zeros(len(names), np.bool_),
         brokers=names,
         held=held,
     )
-    return Picture(report, tuple(user for _, user, _ in rows), known)
+    return FleetLoads(report, tuple(user for _, user, _ in rows), stored)
 
 
-def _refuse_newcomers(known: Known, pages: Sequence[BalancePage]) -> None:
+def _refuse_restarted(stored: StoredFleet, pages: Sequence[BalancePage]) -> None:
     epochs = {page.broker: page.epoch for page in pages}
-    for broker in known.brokers:
+    for broker in stored.brokers:
         if epochs.get(broker.name) != broker.epoch:
             raise UnavailableError(f"broker {broker.name!r} has just come: ask again")
 
@@ -187,15 +191,17 @@ def _wanted(
     return Interests(offsets, pairs[by_owner].astype(np.int32)), order
 
 
-def _identified(known: Known, rows: Sequence[Row]) -> tuple[list[Key], Bools]:
-    """Who each session is, wherever it goes, and whether it has to stay: one that is
-    moving, or that is not where we have put it, is not ours to move now."""
+def _keys_and_held(stored: StoredFleet, rows: Sequence[Row]) -> tuple[list[Key], Bools]:
+    """The key of each session, wherever it goes, and whether it must stay: a session
+    that is moving, or is not where it was placed, cannot be moved now."""
     keys: list[Key] = []
     held = np.zeros(len(rows), np.bool_)
     for place, (broker, user, _) in enumerate(rows):
-        session = known.sessions.get((user, broker))
+        session = stored.sessions.get((user, broker))
         key: Key = (user, broker, "?") if session is None else (user, session)
-        held[place] = session is None or user in known.restless or key in known.moving
+        held[place] = (
+            session is None or user in stored.returning or key in stored.moving
+        )
         keys.append(key)
     return keys, held
 

@@ -1,4 +1,4 @@
-"""What the balancer thinks of the fleet. Planning takes time: for a thread.
+"""From the loads of the fleet to a proposal. Planning takes time: for a thread.
 
 Imports the planners, and with them their compiler: load it when it is needed.
 """
@@ -22,22 +22,25 @@ from brokerwise.runtime.balancing.events import (
     Resumed,
 )
 from brokerwise.runtime.balancing.settings import Settings
-from brokerwise.runtime.coordinator.gathering import Picture
-from brokerwise.runtime.coordinator.proposal import (
+from brokerwise.runtime.coordinator.balance.loads import FleetLoads
+from brokerwise.runtime.coordinator.balance.options import (
+    PERIOD_SECONDS,
+    BalanceOptions,
+)
+from brokerwise.runtime.coordinator.balance.proposals import (
     BrokerChange,
     PlannedMove,
     Proposal,
 )
-from brokerwise.runtime.coordinator.wishes import PERIOD_SECONDS, Wishes
 from brokerwise.runtime.net.refusals import UnavailableError
 from brokerwise.runtime.protocol.names import next_broker
 
 
 @dataclass(frozen=True)
-class Thought:
-    """What to do, or (without a proposal) what there is to know.
+class Advice:
+    """A proposal, or (None) only the reason why there is none.
 
-    `orders`: sessions that it moves at once; a proposal without any waits for approval.
+    `orders`: sessions to be moved at once; a proposal without any waits for approval.
     """
 
     policy: str
@@ -46,8 +49,9 @@ class Thought:
     orders: tuple[Key, ...] = ()
 
 
-class Mind:
-    """The balancer of a fleet, whatever is done with what it thinks."""
+class BalancePlanner:
+    """The balancer's core with the fleet's own names, and proposals to resize it. What
+    is done with its advice is up to the caller."""
 
     def __init__(self, settings: Settings) -> None:
         self._core = Balancer(settings)
@@ -56,86 +60,87 @@ class Mind:
         self._sized_times = 0
 
     @property
-    def words(self) -> str:
-        return self._core.mind
+    def status(self) -> str:
+        """What it found last, in words."""
+        return self._core.status
 
-    def hear(self, events: Iterable[Event]) -> None:
+    def handle(self, events: Iterable[Event]) -> None:
         for event in events:
             self._core.handle(event)
-            if isinstance(event, Paused | Resumed):  # written down when it happened
-                self._noted = self._core.decisions[-1].number
+            if isinstance(event, Paused | Resumed):  # stored when it happened
+                self._noted = self._core.verdicts[-1].number
 
-    def propose(self, picture: Picture, wishes: Wishes) -> Thought:
-        """What it would do now, if that were wished; nothing changes by it."""
-        report, options = picture.measured, wishes.options()
-        resized = self._resized(picture, wishes)
-        if resized is not None:
-            return resized
-        decision = self._core.dry_run(report, options)
-        assert decision.rebalancing is not None
+    def propose(self, loads: FleetLoads, options: BalanceOptions) -> Advice:
+        """What it would do now with these options; nothing changes by it."""
+        report = loads.report
+        resize = self._resize(loads, options)
+        if resize is not None:
+            return resize
+        verdict = self._core.dry_run(report, options.planner_options())
+        assert verdict.rebalancing is not None
         problem = self._core.problem(report)
-        proposal = _proposal(picture, problem, decision.rebalancing, wishes)
-        reason = decision.reason + _on_size(decision.rebalancing, wishes)
-        return Thought(decision.policy, reason, proposal)
+        proposal = _proposal(loads, problem, verdict.rebalancing, options)
+        reason = verdict.reason + _on_size(verdict.rebalancing, options)
+        return Advice(verdict.policy, reason, proposal)
 
-    def judge(self, picture: Picture, wishes: Wishes) -> list[Thought]:
-        """What there is to do, or new to know, by a report."""
-        report, settings = picture.measured, wishes.settings()
+    def advise(self, loads: FleetLoads, options: BalanceOptions) -> list[Advice]:
+        """What to do in the automatic mode, and what else has become known."""
+        report, settings = loads.report, options.settings()
         if settings != self._core.settings:
             self._core.change(settings)
-        self.hear(MoveOrdered(report.heard, key) for key in picture.known.moving)
+        self.handle(MoveOrdered(report.heard, key) for key in loads.stored.moving)
         commands = self._core.handle(report)
-        thoughts = list(self._notes())
+        advice = list(self._notes())
         for command in commands:
-            decision, problem = command.decision, command.problem
-            assert decision.rebalancing is not None
-            proposal = _proposal(picture, problem, decision.rebalancing, wishes)
-            keys = tuple(key for key, _, _ in decision.moves)
-            thoughts.append(Thought(decision.policy, decision.reason, proposal, keys))
+            verdict, problem = command.verdict, command.problem
+            assert verdict.rebalancing is not None
+            proposal = _proposal(loads, problem, verdict.rebalancing, options)
+            keys = tuple(key for key, _, _ in verdict.moves)
+            advice.append(Advice(verdict.policy, verdict.reason, proposal, keys))
         if not commands and not self._core.under_way:
-            thoughts += self._confirmed(self._resized(picture, wishes), settings)
-        return thoughts
+            advice += self._confirmed(self._resize(loads, options), settings)
+        return advice
 
-    def refused(self, thought: Thought, now: float) -> None:
-        """What it ordered was not done: nobody has moved."""
-        self.hear(MoveEnded(now, key, None) for key in thought.orders)
+    def cancel(self, advice: Advice, now: float) -> None:
+        """What was ordered was not done: no session has moved."""
+        self.handle(MoveEnded(now, key, None) for key in advice.orders)
 
-    def _notes(self) -> Iterator[Thought]:
-        """Changes of mind since the last time."""
-        for decision in self._core.decisions:
-            if decision.number > self._noted and not decision.moves:
-                yield Thought(decision.policy, decision.reason)
-        self._noted = max((d.number for d in self._core.decisions), default=0)
+    def _notes(self) -> Iterator[Advice]:
+        """Verdicts without moves since the last time."""
+        for verdict in self._core.verdicts:
+            if verdict.number > self._noted and not verdict.moves:
+                yield Advice(verdict.policy, verdict.reason)
+        self._noted = max((d.number for d in self._core.verdicts), default=0)
 
-    def _resized(self, picture: Picture, wishes: Wishes) -> Thought | None:
+    def _resize(self, loads: FleetLoads, options: BalanceOptions) -> Advice | None:
         """A fleet of another size, if this one is too small or too large. Sessions that
         moved not long ago may move for it: it is not done without approval."""
-        sizing, held = wishes.sizing(), picture.measured.held
+        sizing, held = options.sizing(), loads.report.held
         if sizing is None or held is None:
             return None
-        problem = replace(self._core.problem(picture.measured), held=held)
-        found = propose_size(problem, sizing, wishes.options())
+        problem = replace(self._core.problem(loads.report), held=held)
+        found = propose_size(problem, sizing, options.planner_options())
         if found is None:
             return None
         problem = _enlarged(problem, found)
-        proposal = _proposal(picture, problem, found.rebalancing, wishes)
-        return Thought(proposal.policy, found.reason, proposal)
+        proposal = _proposal(loads, problem, found.rebalancing, options)
+        return Advice(proposal.policy, found.reason, proposal)
 
-    def _confirmed(self, thought: Thought | None, settings: Settings) -> list[Thought]:
+    def _confirmed(self, advice: Advice | None, settings: Settings) -> list[Advice]:
         """A size is proposed when it was called for often enough in a row."""
-        proposal = None if thought is None else thought.proposal
-        if thought is None or proposal is None:
+        proposal = None if advice is None else advice.proposal
+        if advice is None or proposal is None:
             self._sized, self._sized_times = (), 0
             return []
         size = (proposal.kind, *proposal.added, *proposal.closing)
         self._sized_times = self._sized_times + 1 if size == self._sized else 1
         self._sized = size
-        return [thought] if self._sized_times >= settings.confirm else []
+        return [advice] if self._sized_times >= settings.confirm else []
 
 
-def _on_size(found: Rebalancing, wishes: Wishes) -> str:
+def _on_size(found: Rebalancing, options: BalanceOptions) -> str:
     """What is to be said of the size of a fleet that stays as it is."""
-    sizing = wishes.sizing()
+    sizing = options.sizing()
     if sizing is None:
         return ""
     share = 100 * found.max_after / sizing.capacity
@@ -161,7 +166,7 @@ def _enlarged(problem: Problem, found: Resizing) -> Problem:
 
 
 def _proposal(
-    picture: Picture, problem: Problem, found: Rebalancing, wishes: Wishes
+    loads: FleetLoads, problem: Problem, found: Rebalancing, options: BalanceOptions
 ) -> Proposal:
     """Raises UnavailableError for a plan that does not hold what it says: that is a
     fault of ours, and nothing is done about the fleet then."""
@@ -170,7 +175,7 @@ def _proposal(
     )
     if wrong:
         raise UnavailableError(f"a plan was made that is wrong: {'; '.join(wrong)}")
-    names, epochs = _brokers(picture, problem.snapshot.brokers)
+    names, epochs = _brokers(loads, problem.snapshot.brokers)
     places = problem.snapshot.places[found.sessions].tolist()
     sizes = problem.snapshot.state_bytes[found.sessions].tolist()
     sessions, targets = found.sessions.tolist(), found.targets.tolist()
@@ -187,24 +192,24 @@ def _proposal(
             )
         ),
         moves=tuple(
-            PlannedMove(picture.users[session], names[source], names[target], size)
+            PlannedMove(loads.users[session], names[source], names[target], size)
             for session, source, target, size in zip(
                 sessions, places, targets, sizes, strict=True
             )
         ),
         bound=found.bound,
-        moves_before=picture.known.moves_before,
+        moves_before=loads.stored.moves_before,
         period_seconds=PERIOD_SECONDS,
-        capacity=wishes.capacity,
-        broker_hour=wishes.broker_hour,
+        capacity=options.capacity,
+        broker_hour=options.broker_hour,
     )
 
 
-def _brokers(picture: Picture, count: int) -> tuple[list[str], list[int]]:
+def _brokers(loads: FleetLoads, count: int) -> tuple[list[str], list[int]]:
     """Names and epochs; those that are to come get the next free names, and none."""
-    names = [broker.name for broker in picture.known.brokers]
-    epochs = [broker.epoch for broker in picture.known.brokers]
-    taken = list(picture.known.names)
+    names = [broker.name for broker in loads.stored.brokers]
+    epochs = [broker.epoch for broker in loads.stored.brokers]
+    taken = list(loads.stored.names)
     while len(names) < count:
         taken.append(next_broker(taken))
         names.append(taken[-1])

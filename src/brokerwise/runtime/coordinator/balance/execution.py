@@ -1,21 +1,27 @@
-"""Decisions are carried out: exactly what was approved. In a transaction each."""
+"""From an approved decision to its moves: exactly what was approved is done.
 
+All calls belong into a transaction.
+"""
+
+import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from brokerwise.runtime.coordinator.balance.proposals import (
+    Decision,
+    DecisionState,
+    PlannedMove,
+    Proposal,
+    read_decision,
+    set_begun,
+    set_ended,
+    unfinished_decisions,
+)
 from brokerwise.runtime.coordinator.brokers import (
     BrokerState,
     Then,
     all_brokers,
     find_broker,
-)
-from brokerwise.runtime.coordinator.decisions import (
-    Decision,
-    DecisionState,
-    numbers_under_way,
-    set_begun,
-    set_ended,
-    the_decision,
 )
 from brokerwise.runtime.coordinator.drains import begin_drain, refuse_fixed
 from brokerwise.runtime.coordinator.moves import (
@@ -27,13 +33,14 @@ from brokerwise.runtime.coordinator.moves import (
     is_carried_out,
     moves_of,
 )
-from brokerwise.runtime.coordinator.proposal import PlannedMove, Proposal
 from brokerwise.runtime.net.refusals import ConflictError, RefusalError
 from brokerwise.runtime.process.state_file import Sql
 
-START_SECONDS = 60.0  # that brokers have to come up in which a decision waits for
+START_SECONDS = 60.0  # in which brokers that a decision waits for must come up
 _OPEN = (DecisionState.STARTING, DecisionState.RUNNING, DecisionState.DONE)
 _SHOWN = 3  # things of a kind
+
+log = logging.getLogger(__name__)
 
 
 def begin(sql: Sql, decision: Decision, now: float) -> bool:
@@ -52,10 +59,15 @@ def begin(sql: Sql, decision: Decision, now: float) -> bool:
     if found:
         raise ConflictError(f"the fleet has changed since: {'; '.join(found)}")
     if decision.proposal.added:
-        _expect(sql, decision.proposal, now)
+        _expect_brokers(sql, decision.proposal, now)
         set_begun(sql, decision.number, DecisionState.STARTING, now)
+        log.info(
+            "decision %d waits for new brokers: %s",
+            decision.number,
+            ", ".join(map(repr, decision.proposal.added)),
+        )
     else:
-        _order(sql, decision, decision.proposal.moves, now)
+        _order_moves(sql, decision, decision.proposal.moves, now)
     return True
 
 
@@ -70,15 +82,15 @@ def changes(sql: Sql, proposal: Proposal) -> list[str]:
 
 def advance(sql: Sql, now: float) -> None:
     """Do whatever is next of the decisions that are under way."""
-    for number, state in numbers_under_way(sql):
+    for number, state in unfinished_decisions(sql):
         if state is DecisionState.STARTING:
-            _wait_for_brokers(sql, the_decision(sql, number), now)
+            _wait_for_brokers(sql, read_decision(sql, number), now)
         elif is_carried_out(sql, number):
-            _finish(sql, the_decision(sql, number), now)
+            _finish(sql, read_decision(sql, number), now)
 
 
 def wanted_brokers(sql: Sql) -> list[str]:
-    """Those that a decision waits for, and that nobody has heard of yet."""
+    """Those that a decision waits for and that have not come up yet."""
     rows = sql.execute(
         "SELECT name FROM brokers WHERE state = 'expected' AND since > 0 ORDER BY name"
     )
@@ -90,7 +102,7 @@ def outcome_of(moves: Iterable[Move]) -> tuple[DecisionState, str]:
     counts = Counter(move.state for move in moves)
     total = counts.total()
     parts = [f"{counts[state]:,} {state}" for state in MoveState if counts[state]]
-    text = f"{_many(total, 'move')}: {', '.join(parts)}" if total else "no moves"
+    text = f"{many(total, 'move')}: {', '.join(parts)}" if total else "no moves"
     is_failed = total > 0 and not counts[MoveState.DONE]
     return DecisionState.FAILED if is_failed else DecisionState.DONE, text
 
@@ -124,14 +136,14 @@ def _session_changes(sql: Sql, moves: Iterable[PlannedMove]) -> list[str]:
 
 
 def _other_work(sql: Sql) -> list[str]:
-    decisions = [f"decision {n} is under way" for n, _ in numbers_under_way(sql)]
+    decisions = [f"decision {n} is under way" for n, _ in unfinished_decisions(sql)]
     count = count_unfinished(sql)
     if decisions or not count:
         return decisions
-    return [f"{_many(count, 'move')} {'is' if count == 1 else 'are'} under way"]
+    return [f"{many(count, 'move')} {'is' if count == 1 else 'are'} under way"]
 
 
-def _expect(sql: Sql, proposal: Proposal, now: float) -> None:
+def _expect_brokers(sql: Sql, proposal: Proposal, now: float) -> None:
     """Brokers are to come: like those that there are."""
     capacities = {b.capacity for b in all_brokers(sql) if b.state is BrokerState.UP}
     capacity = capacities.pop() if len(capacities) == 1 else None
@@ -141,25 +153,33 @@ def _expect(sql: Sql, proposal: Proposal, now: float) -> None:
     )
 
 
-def _order(
-    sql: Sql, decision: Decision, moves: Iterable[PlannedMove], now: float
+def _order_moves(
+    sql: Sql, decision: Decision, moves: Sequence[PlannedMove], now: float
 ) -> None:
+    number = decision.number
     for move in moves:
-        insert_move(
-            *(sql, move.user, move.source, move.target), decision=decision.number
-        )
+        insert_move(sql, move.user, move.source, move.target, decision=number)
     forget_moves(sql)
-    set_begun(sql, decision.number, DecisionState.RUNNING, now)
+    set_begun(sql, number, DecisionState.RUNNING, now)
+    log.info("decision %d begun: %s", number, many(len(moves), "move"))
+
+
+def _end(
+    sql: Sql, decision: Decision, state: DecisionState, outcome: str, now: float
+) -> None:
+    set_ended(sql, decision.number, state, outcome, now)
+    level = logging.WARNING if state is DecisionState.FAILED else logging.INFO
+    log.log(level, "decision %d %s: %s", decision.number, state, outcome)
 
 
 def _wait_for_brokers(sql: Sql, decision: Decision, now: float) -> None:
-    """Who has gone elsewhere in the meantime stays there."""
+    """Sessions that have gone elsewhere in the meantime stay there."""
     assert decision.proposal is not None
     proposal = decision.proposal
     missing = [name for name in proposal.added if not _is_up(sql, name)]
     if not missing:
         there = [m for m in proposal.moves if not _session_changes(sql, [m])]
-        _order(sql, decision, there, now)
+        _order_moves(sql, decision, there, now)
     elif now - (decision.begun or 0) > START_SECONDS:
         sql.executemany(
             "DELETE FROM brokers WHERE name = ? AND state = 'expected'",
@@ -167,12 +187,12 @@ def _wait_for_brokers(sql: Sql, decision: Decision, now: float) -> None:
         )
         names = ", ".join(map(repr, missing))
         text = f"{names} did not come up within {START_SECONDS:g} s: nothing was moved"
-        set_ended(sql, decision.number, DecisionState.FAILED, text, now)
+        _end(sql, decision, DecisionState.FAILED, text, now)
 
 
 def _finish(sql: Sql, decision: Decision, now: float) -> None:
-    """Brokers that are to close are drained once all that was planned is over: that
-    takes along whoever came since, or did not want to go."""
+    """Brokers that are to close are drained once all planned moves are over: that
+    also moves sessions that came since, or declined."""
     assert decision.proposal is not None
     state, outcome = outcome_of(moves_of(sql, decision.number))
     ending = []
@@ -185,7 +205,7 @@ def _finish(sql: Sql, decision: Decision, now: float) -> None:
     if ending:
         verbs = "is emptied and ends" if len(ending) == 1 else "are emptied and end"
         outcome += f"; {', '.join(ending)} {verbs}"
-    set_ended(sql, decision.number, state, outcome, now)
+    _end(sql, decision, state, outcome, now)
 
 
 def _is_up(sql: Sql, name: str) -> bool:
@@ -203,5 +223,5 @@ def _shown(found: list[str]) -> list[str]:
     return found if more <= 0 else [*found[:_SHOWN], f"and {more:,} more like this"]
 
 
-def _many(count: int, what: str) -> str:
+def many(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -4,8 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from brokerwise.runtime.coordinator.balance.loads import (
+    FleetLoads,
+    StoredFleet,
+    fleet_loads,
+)
 from brokerwise.runtime.coordinator.brokers import Broker, BrokerState
-from brokerwise.runtime.coordinator.gathering import Known, Picture, draw
 from brokerwise.runtime.net.refusals import UnavailableError
 from brokerwise.runtime.protocol.control import BalancePage
 
@@ -15,13 +19,13 @@ def up(name: str, epoch: int = 1) -> Broker:
     return Broker(name, "ws://x:1", 1, state, epoch, 0, None, None, None, 0)
 
 
-def known(
+def stored(
     *brokers: Broker, sessions: Mapping[tuple[str, str], str | None], **more: object
-) -> Known:
-    fields: dict[str, object] = {"restless": frozenset(), "moving": frozenset()}
+) -> StoredFleet:
+    fields: dict[str, object] = {"returning": frozenset(), "moving": frozenset()}
     names = tuple(broker.name for broker in brokers)
     found = {**fields, **more}
-    return Known(brokers, sessions, moves_before=3, names=names, **found)  # type: ignore[arg-type]
+    return StoredFleet(brokers, sessions, moves_before=3, names=names, **found)  # type: ignore[arg-type]
 
 
 B0 = BalancePage(
@@ -35,56 +39,58 @@ RATES = {"art": 1.0, "news": 15.0, "sport": 2.0}
 HERE = {("ann", "b0"): "", ("cid", "b0"): "", ("ben", "b1"): ""}
 
 
-def picture(**more: object) -> Picture:
+def loads(**more: object) -> FleetLoads:
     sessions = {**HERE, **more.pop("sessions", {})}  # type: ignore[dict-item]
-    return draw(
-        known(up("b0"), up("b1"), sessions=sessions, **more), [B0, B1], RATES, 1, 2
+    return fleet_loads(
+        stored(up("b0"), up("b1"), sessions=sessions, **more), [B0, B1], RATES, 1, 2
     )
 
 
 def test_sessions_are_numbered_by_user_and_topics_by_name() -> None:
-    found = picture()
-    snapshot = found.measured.snapshot
+    found = loads()
+    snapshot = found.report.snapshot
     assert found.users == ("ann", "ben", "cid")
     assert snapshot.places.tolist() == [0, 1, 0]
     assert snapshot.state_bytes.tolist() == [5, 6, 7]
     wanted = [snapshot.wanted.of(number).tolist() for number in range(3)]
     assert wanted == [[0, 1], [1, 2], [1]]
-    assert found.measured.keys == [("ann", ""), ("ben", ""), ("cid", "")]
-    assert found.measured.held is not None
-    assert not found.measured.held.any()
+    assert found.report.keys == [("ann", ""), ("ben", ""), ("cid", "")]
+    assert found.report.held is not None
+    assert not found.report.held.any()
 
 
 def test_loads_follow_the_load_law() -> None:
     art, news, sport = 60, 900, 120
-    loads = picture().measured.snapshot.loads().tolist()
-    assert loads == [2 * art + 3 * news, 2 * news + 2 * sport]
+    found = loads().report.snapshot.loads().tolist()
+    assert found == [2 * art + 3 * news, 2 * news + 2 * sport]
 
 
 def test_who_is_moving_or_not_where_it_was_put_stays() -> None:
     def held(**more: object) -> list[bool]:
-        found = picture(**more).measured.held
+        found = loads(**more).report.held
         assert found is not None
         return [bool(value) for value in found]
 
     assert held(moving=frozenset({("ben", "")})) == [False, True, False]
-    assert held(restless=frozenset({"cid"})) == [False, False, True]
+    assert held(returning=frozenset({"cid"})) == [False, False, True]
     assert held(sessions={("ann", "b0"): None}) == [True, False, False]
 
 
 def test_two_sessions_of_a_user_are_told_apart_and_known_as_one_user_s() -> None:
     two = BalancePage("b1", 1, B1.topics, (("ann", (1,), 1),))
     sessions = {("ann", "b0"): "art", ("ann", "b1"): "sport", ("cid", "b0"): "news"}
-    found = draw(known(up("b0"), up("b1"), sessions=sessions), [B0, two], RATES, 1, 2)
-    assert found.measured.keys == [("ann", "art"), ("ann", "sport"), ("cid", "news")]
-    assert found.measured.snapshot.users.tolist() == [0, 0, 1]
+    found = fleet_loads(
+        stored(up("b0"), up("b1"), sessions=sessions), [B0, two], RATES, 1, 2
+    )
+    assert found.report.keys == [("ann", "art"), ("ann", "sport"), ("cid", "news")]
+    assert found.report.snapshot.users.tolist() == [0, 0, 1]
 
 
 def test_sessions_on_a_broker_that_is_emptied_are_left_out() -> None:
-    found = draw(known(up("b0"), sessions=HERE), [B0, B1], RATES, 1, 2)
+    found = fleet_loads(stored(up("b0"), sessions=HERE), [B0, B1], RATES, 1, 2)
     assert found.users == ("ann", "cid")
-    assert found.measured.snapshot.brokers == 1
-    assert found.measured.snapshot.rates.tolist() == [60, 900, 120]
+    assert found.report.snapshot.brokers == 1
+    assert found.report.snapshot.rates.tolist() == [60, 900, 120]
 
 
 @pytest.mark.parametrize("brokers", [(up("b0", 2), up("b1")), (up("b0"), up("b2"))])
@@ -92,11 +98,11 @@ def test_a_broker_that_came_meanwhile_spoils_the_picture(
     brokers: tuple[Broker, ...],
 ) -> None:
     with pytest.raises(UnavailableError, match="ask again"):
-        draw(known(*brokers, sessions=HERE), [B0, B1], RATES, 1, 2)
+        fleet_loads(stored(*brokers, sessions=HERE), [B0, B1], RATES, 1, 2)
 
 
 def test_a_fleet_without_brokers_or_sessions_can_be_seen() -> None:
-    assert draw(known(sessions={}), [], {}, 1, 2).measured.snapshot.brokers == 0
+    assert fleet_loads(stored(sessions={}), [], {}, 1, 2).report.snapshot.brokers == 0
     empty = BalancePage("b0", 1, (), ())
-    found = draw(known(up("b0"), sessions={}), [empty], {}, 1, 2)
-    assert found.measured.snapshot.loads().tolist() == [0]
+    found = fleet_loads(stored(up("b0"), sessions={}), [empty], {}, 1, 2)
+    assert found.report.snapshot.loads().tolist() == [0]

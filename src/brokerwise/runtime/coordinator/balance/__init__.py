@@ -1,0 +1,1 @@
+"""The balance of a running fleet: loads, proposals, approval, moves."""

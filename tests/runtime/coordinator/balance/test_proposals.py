@@ -1,0 +1,81 @@
+"""Proposals and modes, as they are stored: what an earlier version wrote is read."""
+
+import msgspec
+import pytest
+from tests.runtime.coordinator.fakes import plain_seed
+from tests.runtime.coordinator.seeds import States
+
+from brokerwise.model.errors import InputError
+from brokerwise.runtime.coordinator.balance.options import (
+    BalanceMode,
+    BalanceOptions,
+    read_mode,
+    write_mode,
+)
+from brokerwise.runtime.coordinator.balance.proposals import (
+    BrokerChange,
+    DecisionState,
+    PlannedMove,
+    Proposal,
+    find_decision,
+    read_decision,
+    store_proposal,
+)
+from brokerwise.runtime.coordinator.store import setting
+
+PROPOSAL = Proposal(
+    "planned",
+    (BrokerChange("b0", 1, 24, 18), BrokerChange("b1", 0, 0, 6)),
+    (PlannedMove("ann", "b0", "b1", 7),),
+    bound=5,
+    moves_before=2,
+    period_seconds=60,
+    capacity=9.5,
+)
+STORED_PROPOSAL = (
+    '{"policy":"planned","brokers":[{"broker":"b0","epoch":1,"before":24,"after":18,'
+    '"closing":false},{"broker":"b1","epoch":0,"before":0,"after":6,"closing":false}],'
+    '"moves":[{"user":"ann","source":"b0","target":"b1","state_bytes":7}],"bound":5,'
+    '"moves_before":2,"period_seconds":60,"capacity":9.5,"broker_hour":null}'
+)
+DIGEST = "53794eb6f3ab950714e7397aad9ff6725cdf260ea4c3c3495ae651ab1a9b90dc"
+MODE = BalanceMode(True, False, BalanceOptions(beta=2.0, capacity=5.0))
+STORED_MODE = (
+    '{"automatic":true,"paused":false,"wishes":{"policy":"planned","alpha":0.1,'
+    '"beta":2.0,"gamma":0.5,"theta":0.0,"max_moves":null,"max_bytes":null,"hot":null,'
+    '"capacity":5.0,"broker_hour":null,"every_seconds":10.0,"window_seconds":300.0,'
+    '"confirm":2,"hourly_moves":null}}'
+)
+
+
+def test_a_proposal_is_stored_as_ever_and_has_the_digest_that_it_had(
+    states: States,
+) -> None:
+    sql = states(plain_seed(1))
+    number = store_proposal(sql, PROPOSAL, "too much on b0", 5.0).number
+    stored = sql.execute("SELECT proposal, digest FROM decisions").fetchone()
+    assert stored == (STORED_PROPOSAL, DIGEST)
+    found = read_decision(sql, number)
+    assert (found.proposal, found.state) == (PROPOSAL, DecisionState.PROPOSED)
+    assert find_decision(sql, DIGEST[:12]) == found
+
+
+def test_the_mode_is_stored_as_ever(states: States) -> None:
+    sql = states(plain_seed(1))
+    assert read_mode(sql) == BalanceMode()
+    write_mode(sql, MODE)
+    assert setting(sql, "balance") == STORED_MODE
+    assert read_mode(sql) == MODE
+
+
+def test_thresholds_of_operators_are_by_the_second_of_planners_by_the_period() -> None:
+    options = BalanceOptions(beta=2.0, theta=3.0, hot=0.2, max_moves=4)
+    asked = options.planner_options()
+    assert (asked.beta, asked.theta, asked.hot, asked.max_moves) == (120, 180, 0.2, 4)
+
+
+def test_options_out_of_range_are_refused() -> None:
+    with pytest.raises(InputError, match="gamma: found -1"):
+        BalanceOptions(gamma=-1)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(b'{"gamma": "high"}', type=BalanceOptions)
