@@ -1,4 +1,4 @@
-"""Who comes in when a broker is nearly full, and what its log says of the others."""
+"""Who comes in, whose turn it is, who is cut off, and what the log says of it."""
 
 import asyncio
 import logging
@@ -128,53 +128,44 @@ def _welcome() -> Welcome:
     ("size", "heard"),
     [(10, MESSAGES_PER_TURN + 1), (64 << 10, BYTES_PER_TURN // (64 << 10))],
 )
-def test_a_turn_ends_after_so_much_and_the_next_one_follows(
+async def test_a_turn_ends_after_so_much_and_the_next_one_follows(
     size: int, heard: int
 ) -> None:
-    async def scenario() -> None:
-        reception = Reception()
-        _, line = reception.broker.subscriber("ann", "news")
-        for turn in (1, 2):
-            assert reception.publish_until_paused(size) == heard
-            await asyncio.sleep(0)
-            assert not reception.wire.paused
-            assert reception.wire.last() == Published(turn * heard)
-            assert len(line.messages()) == turn * heard
-
-    asyncio.run(scenario())
-
-
-def test_whoever_publishes_too_much_in_a_second_waits_for_the_next() -> None:
-    async def scenario() -> None:
-        reception = Reception()
-        while reception.said < PUBLISH_RATE:
-            reception.publish_until_paused(1)
-            await asyncio.sleep(0)
-        assert reception.wire.paused
-        reception.connections.tick(0.25)
+    reception = Reception()
+    _, line = reception.broker.subscriber("ann", "news")
+    for turn in (1, 2):
+        assert reception.publish_until_paused(size) == heard
+        await asyncio.sleep(0)
         assert not reception.wire.paused
-        assert reception.publish_until_paused(1) > 0
+        assert reception.wire.last() == Published(turn * heard)
+        assert len(line.messages()) == turn * heard
 
-    asyncio.run(scenario())
+
+async def test_whoever_publishes_too_much_in_a_second_waits_for_the_next() -> None:
+    reception = Reception()
+    while reception.said < PUBLISH_RATE:
+        reception.publish_until_paused(1)
+        await asyncio.sleep(0)
+    assert reception.wire.paused
+    reception.connections.tick(0.25)
+    assert not reception.wire.paused
+    assert reception.publish_until_paused(1) > 0
 
 
-def test_a_stranger_who_does_not_read_or_does_not_log_in_is_hung_up_on() -> None:
-    async def scenario() -> None:
-        reception = Reception()
-        now = reception.loop.time()
-        deaf = FakeIncoming(opened_at=now)
-        dumb = FakeIncoming(opened_at=now - LOGIN_SECONDS - 1)
-        for wire in (deaf, dumb):
-            reception.connections.opened(wire)
-        reception.connections.overflowed(deaf)
-        reception.connections.tick(0.25)
-        assert deaf.closed is not None and deaf.closed[0] == CloseCode.SLOW_READER
-        assert dumb.closed is not None and dumb.closed[0] == CloseCode.LOGIN_TIMEOUT
-        assert reception.wire.closed is None
-        for wire in (deaf, dumb):
-            reception.connections.closed(wire)
-
-    asyncio.run(scenario())
+async def test_a_stranger_who_does_not_read_or_does_not_log_in_is_hung_up_on() -> None:
+    reception = Reception()
+    now = reception.loop.time()
+    deaf = FakeIncoming(opened_at=now)
+    dumb = FakeIncoming(opened_at=now - LOGIN_SECONDS - 1)
+    for wire in (deaf, dumb):
+        reception.connections.opened(wire)
+    reception.connections.overflowed(deaf)
+    reception.connections.tick(0.25)
+    assert deaf.closed is not None and deaf.closed[0] == CloseCode.SLOW_READER
+    assert dumb.closed is not None and dumb.closed[0] == CloseCode.LOGIN_TIMEOUT
+    assert reception.wire.closed is None
+    for wire in (deaf, dumb):
+        reception.connections.closed(wire)
 
 
 async def test_who_is_refused_or_cut_off_is_logged_and_why(

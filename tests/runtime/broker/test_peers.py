@@ -49,33 +49,30 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_what_another_broker_does_not_read_is_bounded_and_counted() -> None:
-    async def scenario() -> None:
-        deaf = Deaf()
-        server = await serve(deaf, host="127.0.0.1", port=0)
-        peers = Peers("b0", "token", None)
-        peers.learn([Address("b1", f"ws://127.0.0.1:{server.port}")])
-        peers.forward("b1", forward(1))
-        await until(lambda: bool(deaf.lines))
-        assert not peers.is_congested()
-        seq = 1
-        while not peers.is_congested():  # a socket holds some, which is not ours
-            seq += 1
-            peers.forward("b1", forward(seq))
-            await asyncio.sleep(0)
-        await until(lambda: not peers.is_congested())  # it has been slow for long
-        assert peers.dropped() == 0
-        for _ in range(QUEUED_BYTES // MIB + 16):
-            seq += 1
-            peers.forward("b1", forward(seq))
-        assert peers.dropped() > 0
-        deaf.lines[0].resume_reading()
-        await until(lambda: len(deaf.heard) == 1 + seq - peers.dropped())
-        assert isinstance(deaf.heard[0], Login)
-        seen = [f.seq for f in deaf.heard if isinstance(f, Forward)]
-        assert seen == [*range(1, seq - peers.dropped() + 1)]
-        assert not peers.is_congested()
-        await peers.close()
-        await server.close()
-
-    asyncio.run(scenario())
+async def test_what_another_broker_does_not_read_is_bounded_and_counted() -> None:
+    deaf = Deaf()
+    server = await serve(deaf, host="127.0.0.1", port=0)
+    peers = Peers("b0", "token", None)
+    peers.learn([Address("b1", f"ws://127.0.0.1:{server.port}")])
+    peers.forward("b1", forward(1))
+    await until(lambda: bool(deaf.lines))
+    assert not peers.is_congested()
+    seq = 1
+    while not peers.is_congested():  # a socket holds some, which is not ours
+        seq += 1
+        peers.forward("b1", forward(seq))
+        await asyncio.sleep(0)
+    await until(lambda: not peers.is_congested())  # it has been slow for long
+    assert peers.dropped() == 0
+    for _ in range(QUEUED_BYTES // MIB + 16):
+        seq += 1
+        peers.forward("b1", forward(seq))
+    assert peers.dropped() > 0
+    deaf.lines[0].resume_reading()
+    await until(lambda: len(deaf.heard) == 1 + seq - peers.dropped())
+    assert isinstance(deaf.heard[0], Login)
+    seen = [f.seq for f in deaf.heard if isinstance(f, Forward)]
+    assert seen == [*range(1, seq - peers.dropped() + 1)]
+    assert not peers.is_congested()
+    await peers.close()
+    await server.close()

@@ -1,4 +1,5 @@
-"""Steps that are started when a message needs them."""
+"""Processing steps: in order, one worker each, started again when it dies; some only
+when a message needs them."""
 
 import asyncio
 import logging

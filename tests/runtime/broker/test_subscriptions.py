@@ -1,5 +1,7 @@
 """What sessions ask of a broker, and what they are told."""
 
+import logging
+
 import pytest
 from tests.runtime.broker.fakes import FakeBroker, message, route
 
@@ -230,6 +232,27 @@ def test_a_client_may_decline_and_answers_that_nobody_asked_for_are_refused() ->
     assert answers == [MoveAnswer("declined", "busy")]
     broker.handle(session, Moved(4))
     assert isinstance(line.last(), Problem)
+
+
+def test_a_move_is_logged_from_its_first_step_to_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "brokerwise.runtime.broker.moves")
+    broker = FakeBroker()
+    session, _ = broker.subscriber("ann", "news")
+    for move, answer in ((4, Accept(4)), (5, Decline(5, "bu\nsy"))):
+        order = MoveOrder(move, "request_to_move", "ann", TO)
+        broker.handler.moves.order(order, session, lambda answer: None)
+        broker.handle(session, answer)
+    broker.close(session)
+    found = [r.getMessage() for r in caplog.records if r.name.endswith(".moves")]
+    assert found == [
+        "move 4: asks 'ann' for request_to_move to broker 'b7'",
+        "move 4, request_to_move: accepted",
+        "move 5: asks 'ann' for request_to_move to broker 'b7'",
+        "move 5, request_to_move: declined: 'bu\\nsy'",
+        "move 4 failed: 'ann' has gone",
+    ]
 
 
 def test_a_client_that_goes_in_the_middle_of_a_move_is_absent() -> None:

@@ -1,4 +1,4 @@
-"""Moving averages of rates, against their definition as an integral."""
+"""Moving rates, against their definition as an integral; histograms of latencies."""
 
 import math
 from itertools import accumulate

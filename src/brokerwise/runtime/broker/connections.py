@@ -243,7 +243,9 @@ class Connections:
 
     def hang_up_on_all(self, code: int, reason: str) -> None:
         self._end_turn()
-        log.info("hangs up on %d sessions: %s (%d)", len(self.sessions), reason, code)
+        if self.sessions:
+            count = len(self.sessions)
+            log.info("hangs up on %d sessions: %s (%d)", count, reason, code)
         for session in list(self.sessions):
             self.hang_up(session, code, reason)
 
