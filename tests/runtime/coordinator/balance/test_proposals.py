@@ -9,6 +9,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.runtime.coordinator.balance.options import (
     BalanceMode,
     BalanceOptions,
+    planner_options,
     read_mode,
     write_mode,
 )
@@ -70,7 +71,7 @@ def test_the_mode_is_stored_as_ever(states: States) -> None:
 
 def test_thresholds_of_operators_are_by_the_second_of_planners_by_the_period() -> None:
     options = BalanceOptions(beta=2.0, theta=3.0, hot=0.2, max_moves=4)
-    asked = options.planner_options()
+    asked = planner_options(options)
     assert (asked.beta, asked.theta, asked.hot, asked.max_moves) == (120, 180, 0.2, 4)
 
 

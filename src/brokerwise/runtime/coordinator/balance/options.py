@@ -33,26 +33,31 @@ class BalanceOptions(PolicyOptions):
     confirm: int = Settings.confirm
     hourly_moves: int | None = Settings.hourly_moves
 
-    def planner_options(self) -> Options:
-        shared = {f.name: getattr(self, f.name) for f in fields(PolicyOptions)}
-        shared["beta"] *= PERIOD_SECONDS
-        shared["theta"] *= PERIOD_SECONDS
-        return Options(**shared)
 
-    def settings(self) -> Settings:
-        return Settings(
-            self.planner_options(),
-            self.window_seconds,
-            self.confirm,
-            self.hourly_moves,
-        )
+def planner_options(options: BalanceOptions) -> Options:
+    """With thresholds by period, as planners count."""
+    shared = {f.name: getattr(options, f.name) for f in fields(PolicyOptions)}
+    shared["beta"] *= PERIOD_SECONDS
+    shared["theta"] *= PERIOD_SECONDS
+    return Options(**shared)
 
-    def sizing(self) -> "Sizing | None":
-        if self.capacity is None:
-            return None
-        from brokerwise.planners.balance.scaling import Sizing
 
-        return Sizing(round(self.capacity * PERIOD_SECONDS))
+def balancer_settings(options: BalanceOptions) -> Settings:
+    return Settings(
+        planner_options(options),
+        options.window_seconds,
+        options.confirm,
+        options.hourly_moves,
+    )
+
+
+def sizing_of(options: BalanceOptions) -> "Sizing | None":
+    """How many brokers there should be; None without a capacity."""
+    if options.capacity is None:
+        return None
+    from brokerwise.planners.balance.scaling import Sizing
+
+    return Sizing(round(options.capacity * PERIOD_SECONDS))
 
 
 class BalanceMode(msgspec.Struct, frozen=True, rename={"options": "wishes"}):

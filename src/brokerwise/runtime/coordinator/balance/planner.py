@@ -26,6 +26,9 @@ from brokerwise.runtime.coordinator.balance.loads import FleetLoads
 from brokerwise.runtime.coordinator.balance.options import (
     PERIOD_SECONDS,
     BalanceOptions,
+    balancer_settings,
+    planner_options,
+    sizing_of,
 )
 from brokerwise.runtime.coordinator.balance.proposals import (
     BrokerChange,
@@ -76,7 +79,7 @@ class BalancePlanner:
         resize = self._resize(loads, options)
         if resize is not None:
             return resize
-        verdict = self._core.dry_run(report, options.planner_options())
+        verdict = self._core.dry_run(report, planner_options(options))
         assert verdict.rebalancing is not None
         problem = self._core.problem(report)
         proposal = _proposal(loads, problem, verdict.rebalancing, options)
@@ -85,7 +88,7 @@ class BalancePlanner:
 
     def advise(self, loads: FleetLoads, options: BalanceOptions) -> list[Advice]:
         """What to do in the automatic mode, and what else has become known."""
-        report, settings = loads.report, options.settings()
+        report, settings = loads.report, balancer_settings(options)
         if settings != self._core.settings:
             self._core.change(settings)
         self.handle(MoveOrdered(report.heard, key) for key in loads.stored.moving)
@@ -115,11 +118,11 @@ class BalancePlanner:
     def _resize(self, loads: FleetLoads, options: BalanceOptions) -> Advice | None:
         """A fleet of another size, if this one is too small or too large. Sessions that
         moved not long ago may move for it: it is not done without approval."""
-        sizing, held = options.sizing(), loads.report.held
+        sizing, held = sizing_of(options), loads.report.held
         if sizing is None or held is None:
             return None
         problem = replace(self._core.problem(loads.report), held=held)
-        found = propose_size(problem, sizing, options.planner_options())
+        found = propose_size(problem, sizing, planner_options(options))
         if found is None:
             return None
         problem = _enlarged(problem, found)
@@ -140,7 +143,7 @@ class BalancePlanner:
 
 def _on_size(found: Rebalancing, options: BalanceOptions) -> str:
     """What is to be said of the size of a fleet that stays as it is."""
-    sizing = options.sizing()
+    sizing = sizing_of(options)
     if sizing is None:
         return ""
     share = 100 * found.max_after / sizing.capacity

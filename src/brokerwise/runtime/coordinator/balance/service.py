@@ -25,6 +25,7 @@ from brokerwise.runtime.coordinator.balance.loads import (
 from brokerwise.runtime.coordinator.balance.options import (
     BalanceMode,
     BalanceOptions,
+    balancer_settings,
     read_mode,
     write_mode,
 )
@@ -306,7 +307,7 @@ class BalanceService:
         def work() -> tuple["BalancePlanner", T]:
             from brokerwise.runtime.coordinator.balance.planner import BalancePlanner
 
-            planner = self._planner or BalancePlanner(options.settings())
+            planner = self._planner or BalancePlanner(balancer_settings(options))
             planner.handle(events)
             return planner, ask(planner)
 
