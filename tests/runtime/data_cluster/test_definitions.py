@@ -1,4 +1,4 @@
-"""Timestamps, against Python's datetime and Spark's TIMESTAMP."""
+"""Timestamps, against Python's datetime and Spark's TIMESTAMP; values of parameters."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,5 @@
-"""Feeds become segments, are acknowledged on the disk, and are fed once."""
+"""Feeds become segments, are acknowledged on the disk, and are fed once; one that the
+disk has no room for is refused whole, and the next one is fine."""
 
 import asyncio
 import errno
@@ -78,7 +79,7 @@ async def test_enough_bytes_are_rolled_at_once(quick_path: Path) -> None:
 
 
 async def test_bad_records_are_kept_aside_with_reasons_and_the_others_fed(
-    quick_path: Path,
+    quick_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with feeding(quick_path) as f:
         body = b"oops\n" + reports(1) + b'{"id": "x", "type": "fire"}\n'
@@ -91,6 +92,8 @@ async def test_bad_records_are_kept_aside_with_reasons_and_the_others_fed(
         assert (aside.batch, aside.line) == ("b1", 3)
         assert aside.text == '{"id": "x", "type": "fire"}'
         assert "column 'id': found \"x\"" in aside.reason
+    said = "dataset 'reports': batch 'b1': 2 records rejected, 1 taken; line 1: "
+    assert said in caplog.text
 
 
 async def test_an_answer_has_the_first_ten_reasons_and_counts_all(

@@ -1,4 +1,5 @@
-"""Which segments a run takes, after others have failed."""
+"""Channels run when they are due, with a clock and a Spark of the test's own; which
+segments a run takes after others have failed."""
 
 import asyncio
 import logging
@@ -120,7 +121,7 @@ def types(world: World, subscription: int) -> list[str]:
     return [result["type"] for result in world.log(subscription)]
 
 
-def test_each_beat_covers_what_came_since_the_last(world: World) -> None:
+def test_each_run_covers_what_came_since_the_last(world: World) -> None:
     world.create()
     fire = world.subscribe("near", "fire")
     world.subscribe("near", "flood")
@@ -467,10 +468,10 @@ def test_a_channel_whose_sql_no_longer_passes_is_suspended_and_the_others_go_on(
 
     async def scene(on: Scheduled, running: Task) -> None:
         world.report("fire")
-        for beats in range(1, 4):
+        for count in range(1, 4):
             world.report("fire")
             await on.pass_time(10)
-            await until(lambda n=beats: on.runs() >= n, [running])  # type: ignore[misc]
+            await until(lambda n=count: on.runs() >= n, [running])  # type: ignore[misc]
         shown = on.scheduler.status("bad")
         assert shown.suspended.splitlines() == [
             "line 1, column 8: reflect is not allowed",

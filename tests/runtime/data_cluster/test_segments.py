@@ -1,4 +1,5 @@
-"""The latest record of each key, against a dictionary."""
+"""The latest record of each key, against a dictionary; what was fed is kept as long as
+it is needed, and no longer."""
 
 import asyncio
 import os

@@ -415,6 +415,20 @@ def test_only_the_broker_that_serves_a_user_moves_its_cursor(sql: Sql) -> None:
     assert acknowledged(sql, 3) == 0  # it serves nobody yet under its new epoch
 
 
+def test_a_fenced_and_an_unknown_broker_leave_a_trace(
+    sql: Sql, caplog: pytest.LogCaptureFixture
+) -> None:
+    subscriptions.create_broker(sql, BrokerCreation("b0", 2, "http://b0"), 1.0)
+    for broker, epoch in (("b0", 1), ("b\n7", 1)):
+        with pytest.raises(ConflictError):
+            subscriptions.check_epoch(sql, broker, epoch)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[-2:] == [
+        "broker 'b0' is fenced: epoch 1, its newest is 2",
+        "broker 'b\\n7' speaks and is unknown: refused",
+    ]
+
+
 def test_a_user_who_returns_begins_where_it_was_or_with_the_next(sql: Sql) -> None:
     subscribed(sql)
     acknowledged(sql, 2)
