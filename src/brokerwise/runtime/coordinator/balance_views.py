@@ -11,7 +11,7 @@ from brokerwise.runtime.coordinator.decisions import Decision, DecisionState
 from brokerwise.runtime.coordinator.gathering import Picture
 from brokerwise.runtime.coordinator.moves import count_unfinished, moves_of
 from brokerwise.runtime.coordinator.proposal import BrokerChange, Proposal
-from brokerwise.runtime.coordinator.status import MoveStatus
+from brokerwise.runtime.coordinator.status import MoveStatus, move_status
 from brokerwise.runtime.coordinator.wishes import Mode
 from brokerwise.runtime.process.state_file import Sql
 
@@ -78,7 +78,7 @@ def moves_view(decision: Decision, sql: Sql) -> list[MoveStatus]:
     """The moves of a decision as they are, or as they are planned."""
     begun = moves_of(sql, decision.number)
     if begun:
-        return [MoveStatus.of(move) for move in begun]
+        return [move_status(move) for move in begun]
     planned = decision.proposal.moves if decision.proposal else ()
     return [
         MoveStatus(0, move.user, move.source, move.target, "planned", "")

@@ -11,7 +11,7 @@ import msgspec
 
 from brokerwise.runtime.coordinator.brokers import Broker
 from brokerwise.runtime.coordinator.moves import Move
-from brokerwise.runtime.coordinator.status import MoveStatus, Reports, shown_state
+from brokerwise.runtime.coordinator.status import Reports, move_status, shown_state
 from brokerwise.runtime.coordinator.watch_events import Happening
 from brokerwise.runtime.coordinator.watch_flow import Rate
 from brokerwise.runtime.coordinator.watch_history import DIGITS, Spread
@@ -84,7 +84,7 @@ def tick(
             "deliveries_per_second": rate.delivered,
             **asdict(shared),
             "p90_ms": p90_ms,
-            "moved": [MoveStatus.of(move) for move in moved],
+            "moved": [move_status(move) for move in moved],
             "last_move": last_move,
             **asdict(balance),
         },
