@@ -28,9 +28,13 @@ from tests.runtime.coordinator.fakes import (
     until,
 )
 from tests.runtime.coordinator.watchers import watcher
+from tests.runtime.net.ends import Recorder, serving
 
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.coordinator.process import DataCluster
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
 from brokerwise.runtime.process.launch import Launch, Ready
 from brokerwise.runtime.protocol.limits import LOGIN_SECONDS
 from brokerwise.runtime.protocol.tokens import Role
@@ -118,6 +122,31 @@ def test_it_stops_at_once_and_without_a_word_while_somebody_watches(
     with coordinator(state) as process:
         run(work(process))
         assert process.close() == b""
+
+
+class DataAnswers(Recorder):
+    """A data cluster without datasets."""
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        self.requests.append(request)
+        if request.path in ("/datasets", "/channels"):
+            return HttpAnswer(200, b'{"datasets": [], "channels": []}')
+        return HttpAnswer(404, b'{"error": "there is none\\nand more"}')
+
+
+async def test_what_the_data_cluster_refuses_is_said_in_a_line() -> None:
+    answers = DataAnswers()
+    async with serving(answers) as server:
+        cluster = DataCluster(f"http://127.0.0.1:{server.port}/", "a token", "")
+        assert await cluster.datasets() == ()
+        assert await cluster.channels() == ()
+        for ask_one in (cluster.dataset, cluster.channel):
+            with pytest.raises(BrokerwiseError) as error:
+                await ask_one("a?b")
+            assert error.value.message == "there is none"
+    asked = [request.path for request in answers.requests[2:]]
+    assert asked == ["/datasets/a?b", "/channels/a?b"]
+    assert {request.token() for request in answers.requests} == {"a token"}
 
 
 def test_it_asks_the_data_cluster_of_which_it_was_told(state: Path) -> None:

@@ -27,9 +27,9 @@ from brokerwise.runtime.coordinator.brokers import Then
 from brokerwise.runtime.coordinator.status import (
     MOST_FOUND,
     MOST_TOPICS,
-    FindAnswer,
-    FoundSession,
-    FoundTopic,
+    SearchResult,
+    SessionMatch,
+    TopicMatch,
     find,
 )
 from brokerwise.runtime.process.state_file import Sql
@@ -246,7 +246,7 @@ def carrying(states: States, *topics: str) -> Sql:
     return sql
 
 
-def topics(found: FindAnswer) -> list[str]:
+def topics(found: SearchResult) -> list[str]:
     return [each.topic for each in found.topics]
 
 
@@ -259,7 +259,7 @@ def test_the_same_comes_first_then_what_begins_so_then_what_has_it_inside(
     assert not found.more
     inside = ["a news", "b News", "news", "newspaper", "newsroom"]
     assert topics(find(sql, "NEWS")) == inside
-    assert find(sql, "olds") == FindAnswer((), (), more=False)
+    assert find(sql, "olds") == SearchResult((), (), more=False)
 
 
 @pytest.mark.parametrize("text", ["%", "_", "'", '"', "ä", "a b", "*", "?", "\\"])
@@ -299,7 +299,7 @@ def test_a_planned_topic_has_a_rate_a_second_and_its_target(states: States) -> N
     routes.join(sql, "b0", "news")
     (topic,) = find(sql, "news").topics
     assert topic.why
-    assert topic == FoundTopic("news", ("b0",), "b0", 10 / 60, 250.0, topic.why)
+    assert topic == TopicMatch("news", ("b0",), "b0", 10 / 60, 250.0, topic.why)
 
 
 def test_a_topic_without_a_plan_or_a_period_has_no_rate(states: States) -> None:
@@ -314,8 +314,8 @@ def test_a_planned_user_has_its_sessions_with_their_topics(states: States) -> No
     sql = states(PLANNED)
     (ann,) = find(sql, "ann").users
     assert ann.sessions == (
-        FoundSession("b0", "b0", ("news", "sport"), 2),
-        FoundSession("b1", "b1", ("art",), 1),
+        SessionMatch("b0", "b0", ("news", "sport"), 2),
+        SessionMatch("b1", "b1", ("art",), 1),
     )
 
 
@@ -337,7 +337,7 @@ def test_a_user_without_a_plan_is_found_by_its_session_or_its_registration(
     found = find(sql, "ann")
     assert [user.user for user in found.users] == ["ann", "anna"]
     (session,) = found.users[0].sessions
-    assert session == FoundSession("b0", "", (), None)
+    assert session == SessionMatch("b0", "", (), None)
     assert found.users[1].sessions == ()
 
 

@@ -69,7 +69,7 @@ class Endpoints:
         """Ask a user's session to move from one broker to another; the answer says
         that the move has begun."""
         move = self._coordinator.request_move(body.user, body.source, body.target)
-        return json_answer(status.MoveStatus.of(move))
+        return json_answer(status.move_status(move))
 
     async def list_moves(
         self,
@@ -78,7 +78,7 @@ class Endpoints:
     ) -> Response:
         """The newest moves, those in one state if it is given."""
         found = moves.newest_moves(self._coordinator.sql, state, limit)
-        return json_answer({"moves": [status.MoveStatus.of(move) for move in found]})
+        return json_answer({"moves": [status.move_status(move) for move in found]})
 
     async def show_move(
         self, number: Annotated[int, Path(alias="id", ge=1, le=MAX_SEQ)]
@@ -87,7 +87,7 @@ class Endpoints:
         move = moves.find_move(self._coordinator.sql, number)
         if move is None:
             raise NotFoundError(f"there is no move {number}")
-        return json_answer(status.MoveStatus.of(move))
+        return json_answer(status.move_status(move))
 
     async def drain(self, body: bodies.DrainRequest) -> Response:
         """Move all sessions of a broker elsewhere, and place nothing there."""

@@ -79,14 +79,8 @@ class MoveStatus(
     state: str
     reason: str
 
-    @classmethod
-    def of(cls, move: Move) -> "MoveStatus":
-        return cls(
-            *(move.id, move.user, move.source, move.target, move.state, move.reason)
-        )
 
-
-class FoundTopic(msgspec.Struct, frozen=True):
+class TopicMatch(msgspec.Struct, frozen=True):
     """The brokers that carry it, and the one that the plan chose, if it did; `rate` is
     the planned one, in messages a second."""
 
@@ -98,7 +92,7 @@ class FoundTopic(msgspec.Struct, frozen=True):
     why: str
 
 
-class FoundSession(msgspec.Struct, frozen=True):
+class SessionMatch(msgspec.Struct, frozen=True):
     """The first topics of a session, and their number. Without a plan a session takes
     any topic that the user asks its broker for: how many these are is not stored."""
 
@@ -108,17 +102,17 @@ class FoundSession(msgspec.Struct, frozen=True):
     topic_count: int | None
 
 
-class FoundUser(msgspec.Struct, frozen=True):
+class UserMatch(msgspec.Struct, frozen=True):
     user: str
-    sessions: tuple[FoundSession, ...]
+    sessions: tuple[SessionMatch, ...]
     why: str
 
 
-class FindAnswer(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     """`more`: there may be others that fit."""
 
-    topics: tuple[FoundTopic, ...]
-    users: tuple[FoundUser, ...]
+    topics: tuple[TopicMatch, ...]
+    users: tuple[UserMatch, ...]
     more: bool
 
 
@@ -132,6 +126,12 @@ def fleet_status(sql: Sql, reports: Reports, balancer: str) -> FleetStatus:
         placement=setting(sql, "placement"),
         period_seconds=int(setting(sql, "period_seconds")),
         balancer=balancer,
+    )
+
+
+def move_status(move: Move) -> MoveStatus:
+    return MoveStatus(
+        *(move.id, move.user, move.source, move.target, move.state, move.reason)
     )
 
 
@@ -238,16 +238,16 @@ def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def find(sql: Sql, text: str) -> FindAnswer:
+def find(sql: Sql, text: str) -> SearchResult:
     """Topics and users: those that are called so first, then those that begin so, then
     those that have it inside; large or small letters, where they are of ASCII."""
     tables = ["topics.name"] if is_planned(sql) else ["routes.topic"]
     topics = _search(sql, tables, text)
     users = _search(sql, ["sessions.user", "users.name"], text)
     reasons = Reasons(sql)
-    return FindAnswer(
-        topics=tuple(_found_topic(sql, reasons, name) for name in topics.names),
-        users=tuple(_found_user(sql, reasons, name) for name in users.names),
+    return SearchResult(
+        topics=tuple(_topic_match(sql, reasons, name) for name in topics.names),
+        users=tuple(_user_match(sql, reasons, name) for name in users.names),
         more=topics.more or users.more,
     )
 
@@ -299,14 +299,14 @@ def _has_more(sql: Sql, table: str) -> bool:
     return rows.fetchone() is not None
 
 
-def _found_topic(sql: Sql, reasons: "Reasons", topic: str) -> FoundTopic:
+def _topic_match(sql: Sql, reasons: "Reasons", topic: str) -> TopicMatch:
     row = sql.execute(
         "SELECT rate, home, target_ms FROM topics WHERE name = ?", (topic,)
     ).fetchone()
     rate, home, target = row or (None, "", None)
     period = int(setting(sql, "period_seconds"))
     brokers = stored_route(sql, topic).brokers
-    return FoundTopic(
+    return TopicMatch(
         topic=topic,
         brokers=brokers,
         home=home,
@@ -316,15 +316,15 @@ def _found_topic(sql: Sql, reasons: "Reasons", topic: str) -> FoundTopic:
     )
 
 
-def _found_user(sql: Sql, reasons: "Reasons", user: str) -> FoundUser:
+def _user_match(sql: Sql, reasons: "Reasons", user: str) -> UserMatch:
     sessions = sessions_of(sql, user)
-    found = tuple(_found_session(session) for session in sessions)
-    return FoundUser(user, found, reasons.of_user(user, sessions))
+    found = tuple(_session_match(session) for session in sessions)
+    return UserMatch(user, found, reasons.of_user(user, sessions))
 
 
-def _found_session(session: Session) -> FoundSession:
+def _session_match(session: Session) -> SessionMatch:
     topics = session.topics or ()
-    return FoundSession(
+    return SessionMatch(
         broker=session.broker,
         home=session.home,
         topics=topics[:MOST_TOPICS],

@@ -20,7 +20,7 @@ from brokerwise.runtime.coordinator.balance.proposals import (
     newest_decisions,
 )
 from brokerwise.runtime.coordinator.moves import count_unfinished, moves_of
-from brokerwise.runtime.coordinator.status import MoveStatus
+from brokerwise.runtime.coordinator.status import MoveStatus, move_status
 from brokerwise.runtime.process.state_file import Sql
 
 PATIENCE_SECONDS = 600.0  # an older proposal that was asked for is not waited for
@@ -85,7 +85,7 @@ def moves_answer(decision: Decision, sql: Sql) -> list[MoveStatus]:
     """The moves of a decision as they are, or as they are planned."""
     begun = moves_of(sql, decision.number)
     if begun:
-        return [MoveStatus.of(move) for move in begun]
+        return [move_status(move) for move in begun]
     planned = decision.proposal.moves if decision.proposal else ()
     return [
         MoveStatus(0, move.user, move.source, move.target, "planned", "")

@@ -26,7 +26,7 @@ from brokerwise.runtime.coordinator.moves import (
     newest_moves,
 )
 from brokerwise.runtime.coordinator.orders import BrokerClient
-from brokerwise.runtime.coordinator.status import MoveStatus, Reports
+from brokerwise.runtime.coordinator.status import Reports, move_status
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.coordinator.watch.lines import (
     EVERY_SECONDS,
@@ -203,7 +203,7 @@ class WatchServer:
             mean_load=memory.spread.mean_load,
             cov=memory.spread.cov,
             p90_ms=self._poller.board.worst_p90(),
-            moved=[MoveStatus.of(move) for move in self._moves.take()],
+            moved=[move_status(move) for move in self._moves.take()],
             last_move=memory.last_move,
             mind=balancer_status(self._sql, mode, balancing.status, balancing.now()),
             mode=mode.name,
