@@ -2,13 +2,10 @@
 when it is told to or when whoever started it has gone."""
 
 import asyncio
-import logging
-import sys
 from pathlib import Path
 
 import uvloop
 
-from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
@@ -17,30 +14,23 @@ from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.process.lifecycle import announce, run_process, stop_requested
 from brokerwise.runtime.process.open_files import allow_many_files
 from brokerwise.runtime.protocol.tokens import Role
-
-_log = logging.getLogger(__name__)
 
 
 def main() -> int:
     """The exit code: 0 after a stop in good order, 3 after a failure."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s"
-    )
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    try:
-        launch = read_launch()
-        allow_many_files()
-        with (
-            Store(Path(launch.state) / STATE_FILE) as store,
-            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-        ):
-            runner.run(run(launch, store))
-    except (BrokerwiseError, OSError) as cause:
-        _log.error("error: %s", cause)
-        return 3
+    return run_process(_main)
+
+
+def _main(launch: Launch) -> int:
+    allow_many_files()
+    with (
+        Store(Path(launch.state) / STATE_FILE) as store,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(run(launch, store))
     return 0
 
 

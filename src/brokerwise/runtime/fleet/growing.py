@@ -1,6 +1,7 @@
 """A fleet grows: brokers that an approved decision waits for are started."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,6 +13,7 @@ from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.programs import Programs
 
 POLL_SECONDS = 1.0
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -60,7 +62,9 @@ class _Growth:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     def _start(self, name: str) -> None:
-        self._tell(f"{name} is wanted: starting it")
+        line = f"{name} is wanted: starting it"
+        log.info("%s", line)
+        self._tell(line)
         program = self._programs.broker(
             name, self._file.coordinator, self._file.data_cluster
         )

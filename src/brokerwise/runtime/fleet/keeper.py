@@ -1,6 +1,7 @@
 """Keeps one process running: what dies is started again."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from brokerwise.runtime.fleet.starting import StartError
 from brokerwise.runtime.process.launch import Ready
 
 Tell = Callable[[str], None]
+log = logging.getLogger(__name__)
 
 
 class Keeper:
@@ -50,10 +52,14 @@ class Keeper:
                 since = loop.time()
                 code = await self._exit_code()
                 pause = self._restarts.pause(code, loop.time() - since)
-                self._tell(_what_happened(self.name, code, pause))
+                failed = pause is not None and pause > 0
+                level = logging.WARNING if failed else logging.INFO
+                self._say(level, _what_happened(self.name, code, pause))
         except Exception as error:  # also one that nobody thought of
             if self._first.done():
+                log.exception("%s is not kept running any more", self.name)
                 raise
+            log.error("%s did not come up, and is given up: %s", self.name, error)
             self._first.set_exception(error)
             self._first.exception()  # nobody has to ask for it
         finally:
@@ -66,17 +72,24 @@ class Keeper:
         except StartError as error:
             if not self._first.done():
                 raise
-            self._tell(error.message)
+            self._say(logging.ERROR, error.message)
             return error.exit_code
 
     async def _one_life(self) -> int:
         try:
             async with running_child(self._program) as child:
                 self.child = child
+                log.info(
+                    "%s is up: %s, process %d", self.name, child.ready.url, child.pid
+                )
                 self._note(child.ready)
                 return await child.ended()
         finally:
             self.child = None
+
+    def _say(self, level: int, line: str) -> None:
+        log.log(level, "%s", line)
+        self._tell(line)
 
     def _note(self, ready: Ready) -> None:
         if self._first.done():

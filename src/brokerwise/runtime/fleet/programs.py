@@ -79,6 +79,7 @@ class Programs:
             private_key=tls.private_key,
             authority=tls.authority,
             cores=self.settings.cores,
+            log=self.settings.log,
         )
 
     def _program(

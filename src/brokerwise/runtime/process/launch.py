@@ -6,6 +6,7 @@ the standard input ends, whoever started the process has gone, and it stops.
 
 from dataclasses import dataclass, field
 
+from brokerwise.runtime.process.logs import LogSettings
 from brokerwise.runtime.protocol.tokens import Keys
 
 EXIT_RESTART = 75  # start me again: the end of a rolling restart's turn
@@ -35,6 +36,8 @@ class Launch:
     step_limit
         Whether a broker bounds what waits for a processing step, as it should; not
         where latencies are measured, in which a backlog has to count.
+    log
+        How it says what happens, on its standard error.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Launch:
     cores: tuple[int, ...] = ()
     nice: int = 0
     step_limit: bool = True
+    log: LogSettings = field(default_factory=LogSettings)
 
     def signing(self) -> Keys:
         return Keys.from_json(self.keys)

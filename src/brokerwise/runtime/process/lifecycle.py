@@ -1,18 +1,40 @@
 """The life of a process of the fleet: how it learns what it is, and when to stop."""
 
 import asyncio
+import faulthandler
+import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.process.launch import Launch, Ready
+from brokerwise.runtime.process.logs import LogSettings, set_up
 
+EXIT_FAILURE = 3
+log = logging.getLogger(__name__)
 _AUTOGROUP = "/proc/self/autogroup"
+
+
+def run_process(work: Callable[[Launch], int]) -> int:
+    """Do what the launch says; the exit code of that, or 3 after a failure.
+
+    Whatever it ends with, its log says why: also an error that nobody thought of, or
+    a crash of the interpreter.
+    """
+    faulthandler.enable()
+    set_up(_program_name(), LogSettings())  # for a launch that cannot be read
+    try:
+        launch = read_launch()
+        set_up(launch.name, launch.log)
+        return work(launch)
+    except (BrokerwiseError, OSError) as error:
+        log.error("error: %s", _all_said(error))
+        return EXIT_FAILURE
 
 
 def read_launch() -> Launch:
@@ -77,3 +99,15 @@ def stop_requested() -> asyncio.Event:
 
     threading.Thread(target=watch, name="standard input", daemon=True).start()
     return event
+
+
+def _program_name() -> str:
+    """Before it is known which one this is: broker, coordinator, data_cluster."""
+    return os.path.basename(os.path.dirname(sys.argv[0])) or "process"
+
+
+def _all_said(error: Exception) -> str:
+    """In one line, which is all that is shown of a process that did not come up."""
+    if not isinstance(error, BrokerwiseError):
+        return str(error)
+    return "; ".join(filter(None, (error.message, *error.details, error.hint)))
