@@ -16,9 +16,8 @@ import trustme
 from tests.processes import BROKERWISE, Process, wait_until
 
 from brokerwise.cli.main import run
-from brokerwise.runtime.fleet.files import FleetFile, read_fleet
+from brokerwise.runtime.fleet.files import FleetFile, read_fleet, start_time
 from brokerwise.runtime.fleet.operator import Operator
-from brokerwise.runtime.fleet.processes import started
 from brokerwise.runtime.net.requests import request
 
 Captured = pytest.CaptureFixture[str]
@@ -43,7 +42,7 @@ def states(status: dict[str, Any]) -> dict[str, str]:
 
 
 def all_gone(pids: list[int]) -> bool:
-    return all(started(pid) is None for pid in pids)
+    return all(start_time(pid) is None for pid in pids)
 
 
 @contextmanager
@@ -129,14 +128,14 @@ def test_after_a_fleet_was_killed_the_next_one_begins_afresh(
     with detached("--brokers 1", capsys) as former:
         pids = [former["pid"], *former["brokers"].values()]
         os.kill(former["pid"], signal.SIGKILL)
-        wait_until(lambda: started(former["pid"]) is None, 10)
+        wait_until(lambda: start_time(former["pid"]) is None, 10)
         assert run(["status"]) == 2
         assert "has ended" in capsys.readouterr().err
         up = answer("up --detach --brokers 2", capsys)
         assert all_gone(pids)
         assert sorted(up["brokers"]) == ["b0", "b1"]
         os.kill(up["pid"], signal.SIGKILL)
-        wait_until(lambda: started(up["pid"]) is None, 10)
+        wait_until(lambda: start_time(up["pid"]) is None, 10)
         assert answer("down", capsys) == {"stopped": False, "pid": up["pid"]}
         assert all_gone(list(up["brokers"].values()))
 
@@ -188,7 +187,7 @@ def test_a_second_ctrl_c_ends_a_broker_that_cannot_be_emptied(
         os.kill(frozen, signal.SIGSTOP)
         joined.interrupt()
         joined.line_with("Ctrl-C again ends it at once")
-        assert started(frozen) is not None
+        assert start_time(frozen) is not None
         joined.interrupt()
         assert joined.wait(30) == 130
         assert all_gone([frozen])

@@ -11,9 +11,12 @@ import typer
 
 from brokerwise.cli.up_request import UpRequest
 from brokerwise.cli.up_text import FleetUp, fleet_up
-from brokerwise.runtime.fleet.files import FleetFile, find_fleet
-from brokerwise.runtime.fleet.lock import FleetRunsError
-from brokerwise.runtime.fleet.programs import log_path
+from brokerwise.runtime.fleet.files import (
+    FleetFile,
+    FleetRunsError,
+    find_fleet,
+    log_path,
+)
 
 _POLL_SECONDS = 0.05
 

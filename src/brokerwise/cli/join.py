@@ -106,7 +106,7 @@ class _Stay:
 
     async def _run(self) -> signal.Signals | None:
         from brokerwise.runtime.fleet.joining import (
-            fleet_over,
+            fleet_ended,
             joined_broker,
             joining_settings,
         )
@@ -117,10 +117,10 @@ class _Stay:
         ) as broker:
             self._up = True
             self._announce(broker)
-            over = broker.keeper.over(), fleet_over(self._fleet)
+            over = broker.keeper.over(), fleet_ended(self._fleet)
             number = await first_of(*over, self._leaving.get())
             if number is not None:
-                await first_of(self._leave(broker.name), fleet_over(self._fleet))
+                await first_of(self._leave(broker.name), fleet_ended(self._fleet))
         return cast("signal.Signals | None", number)
 
     def _announce(self, broker: "JoinedBroker") -> None:
@@ -137,11 +137,10 @@ class _Stay:
 
     async def _leave(self, broker: str) -> None:
         """Drain it; if that cannot be done it ends as it is, and clients are told."""
-        from brokerwise.runtime.fleet.emptying import drain
-        from brokerwise.runtime.fleet.operator import Operator
+        from brokerwise.runtime.fleet.operator import Operator, drain_broker
 
         progress("moving its sessions away; Ctrl-C again ends it at once")
         try:
-            await drain(Operator(self._fleet), broker, stop=True, tell=progress)
+            await drain_broker(Operator(self._fleet), broker, stop=True, tell=progress)
         except BrokerwiseError as error:
             progress(f"{broker} cannot be drained: {error.message}")

@@ -55,7 +55,7 @@ class UpRequest:
                 "--plan says which brokers there are and who goes where",
                 hint="Leave out --brokers, --placement and --place, or --plan.",
             )
-        from brokerwise.runtime.seeding.plans import seed_of_plan
+        from brokerwise.runtime.fleet.approval import seed_of_plan
         from brokerwise.storage.place import Place
 
         workload = None if self.workload is None else Place(self.workload)
@@ -64,7 +64,7 @@ class UpRequest:
     def _plain(self, steps: dict[str, str], into: dict[str, str]) -> "Seed":
         if self.workload is not None:
             raise InputError("--workload is that of a plan: there is no --plan")
-        from brokerwise.runtime.seeding.plain import seed_of_count
+        from brokerwise.runtime.fleet.seeds import seed_of_count
 
         brokers = DEFAULT_BROKERS if self.brokers is None else self.brokers
         placement = self.placement or DEFAULT_PLACEMENT

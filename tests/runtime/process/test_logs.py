@@ -114,7 +114,7 @@ def test_a_line_that_nobody_logged_is_left_as_it_is(text: str) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     now = [1000.0]
-    monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     monkeypatch.setattr(logs, "_last_said", {})
     yield now
 
@@ -232,7 +232,7 @@ def test_a_thread_that_dies_says_why(
 
 PROGRAM = """
 import sys
-from brokerwise.runtime.process.lifecycle import run_process
+from brokerwise.runtime.process.launch import run_process
 
 def work(launch):
     if launch.coordinator == "crash":

@@ -7,8 +7,12 @@ import sys
 import uvloop
 
 from brokerwise.runtime.broker.process import Broker
-from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.process.lifecycle import announce, run_process, stop_requested
+from brokerwise.runtime.process.launch import (
+    Launch,
+    announce,
+    run_process,
+    stop_requested,
+)
 from brokerwise.runtime.process.open_files import OpenFiles, allow_many_files
 
 _log = logging.getLogger(__name__)

@@ -4,18 +4,25 @@ when it is told to or when whoever started it has gone."""
 import asyncio
 from pathlib import Path
 
+import msgspec
 import uvloop
 
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.coordinator.store import STATE_FILE, Store
+from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
-from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.process.lifecycle import announce, run_process, stop_requested
+from brokerwise.runtime.process.launch import (
+    SEED_FILE,
+    Launch,
+    announce,
+    run_process,
+    stop_requested,
+)
 from brokerwise.runtime.process.open_files import allow_many_files
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Role
 
 
@@ -27,11 +34,20 @@ def main() -> int:
 def _main(launch: Launch) -> int:
     allow_many_files()
     with (
-        Store(Path(launch.state) / STATE_FILE) as store,
+        _opened(Path(launch.state)) as store,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         runner.run(run(launch, store))
     return 0
+
+
+def _opened(state: Path) -> Store:
+    """The state of the coordinator before; of a new fleet, one made from its seed."""
+    path, seed = state / STATE_FILE, state / SEED_FILE
+    if seed.exists():
+        seed_store(path, msgspec.json.decode(seed.read_bytes(), type=Seed))
+        seed.unlink()
+    return Store(path)
 
 
 async def run(launch: Launch, store: Store) -> None:

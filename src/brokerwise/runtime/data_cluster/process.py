@@ -24,8 +24,12 @@ from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
-from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.process.lifecycle import announce, run_process, stop_requested
+from brokerwise.runtime.process.launch import (
+    Launch,
+    announce,
+    run_process,
+    stop_requested,
+)
 from brokerwise.runtime.process.open_files import allow_many_files
 from brokerwise.runtime.protocol.names import SOURCE
 from brokerwise.runtime.protocol.tokens import Role

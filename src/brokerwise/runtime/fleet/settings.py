@@ -5,8 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from brokerwise.runtime.fleet.children import START_SECONDS, STOP_SECONDS
-from brokerwise.runtime.fleet.restarts import FIRST_SECONDS, MOST_SECONDS
+from brokerwise.runtime.fleet.children import (
+    FIRST_SECONDS,
+    MOST_SECONDS,
+    START_SECONDS,
+    STOP_SECONDS,
+)
 from brokerwise.runtime.net.tls import check_tls
 from brokerwise.runtime.process.logs import LogSettings
 

@@ -20,7 +20,7 @@ from brokerwise.runtime.measuring.tasks import (
     report_line,
     task_of,
 )
-from brokerwise.runtime.process.lifecycle import take_place
+from brokerwise.runtime.process.launch import set_scheduling
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     if line:
         task = task_of(line)
         os.setsid()
-        take_place(task.cores, task.nice)
+        set_scheduling(task.cores, task.nice)
         uvloop.run(_run(task))
 
 

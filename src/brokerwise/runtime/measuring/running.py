@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
 from brokerwise.runtime.measuring.tasks import (
@@ -22,7 +23,6 @@ from brokerwise.runtime.measuring.tasks import (
 from brokerwise.runtime.measuring.trials import Trial
 from brokerwise.runtime.process.reporting import ReportingProcess
 from brokerwise.runtime.protocol.tokens import Keys, Role
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 COMMAND = (sys.executable, "-m", "brokerwise.runtime.measuring")
 NICE = -20  # a machine that does other things must not change what is measured

@@ -13,9 +13,9 @@ from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.fleet.approval import UnsoundPlanError, seed_of_plan
+from brokerwise.runtime.fleet.seeds import placement_seed
 from brokerwise.runtime.protocol.seed import SeedSession
-from brokerwise.runtime.seeding.placed import placed_seed
-from brokerwise.runtime.seeding.plans import UnsoundPlanError, seed_of_plan
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import read_plan_header
 from brokerwise.storage.workload import write_workload
@@ -160,7 +160,7 @@ def test_sessions_add_up_to_the_loads_of_the_plan(
         rates={f"t{t}": rate for t, rate in enumerate(rates)},
     )
     plan = provisioned(workload, threshold=20, capacity=capacity)
-    seed = placed_seed(plan, workload)
+    seed = placement_seed(plan, workload)
     served = Counter((s.broker, topic) for s in seed.sessions for topic in s.topics)
     loads = Counter[str]()
     for (broker, topic), count in served.items():
