@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from tests.auditing.edits import move_a_pair
 from tests.auditing.forge import Forgery, forged
 from tests.auditing.naive import filled, provisioned, saved
+from tests.colocation import save_model, save_topics, some_topics
 from tests.tiers import examples
 
+from brokerwise.cli.main import run as command_line
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.workload import Workload
 from brokerwise.runtime.fleet.approval import UnsoundPlanError, seed_of_plan
@@ -167,3 +169,19 @@ def test_sessions_add_up_to_the_loads_of_the_plan(
         loads[broker] += seed.rates[topic] * (1 + count)
     assert [loads[b.name] for b in seed.brokers] == plan.brokers.load.tolist()
     assert len({(s.user, s.broker) for s in seed.sessions}) == len(seed.sessions)
+
+
+def test_a_model_elsewhere_is_to_be_put_back_as_no_option_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_model("m")
+    topics = save_topics("t.csv", some_topics())
+    options = ["--model", "m", "--target-ms", "100", "--k", "4", "--out", "p"]
+    assert command_line(["colocate", topics, *options]) == 0
+    model = (tmp_path / "m").rename(tmp_path / "moved")
+    with pytest.raises(InputError, match="is not where it says") as caught:
+        seed_of_plan(Place("p"))
+    assert caught.value.hint == f"Put it back: {tmp_path / 'm'}"
+    model.rename(tmp_path / "m")
+    assert seed_of_plan(Place("p")).kind == "colocate"

@@ -9,7 +9,7 @@ from brokerwise.auditing.findings import Findings
 from brokerwise.auditing.memory import audit_directory
 from brokerwise.auditing.overlay import audit_overlay_directory
 from brokerwise.model.colocation import ColocationPlan
-from brokerwise.model.errors import InputError
+from brokerwise.model.errors import InputError, MissingBasisError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN, Plan
@@ -164,7 +164,10 @@ def _found(audit: Callable[[], T]) -> T:
     """What an audit gives; its advice is for its own command, ours for ours."""
     try:
         return audit()
-    except InputError as error:
-        if error.hint.startswith("Name its "):
-            error.hint = "Name where it is with --workload DIR."
+    except MissingBasisError as error:
+        error.hint = (
+            f"Put it back: {error.path}"  # no option names a model
+            if error.what == "model"
+            else "Name where it is with --workload DIR."
+        )
         raise

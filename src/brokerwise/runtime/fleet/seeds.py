@@ -1,4 +1,9 @@
-"""A fleet without a plan: so many brokers, and users placed as they come."""
+"""What a fleet starts from: a number of brokers, or a plan of any kind.
+
+Without a plan users are placed as they come. Plans of kind provision and fill give each
+subscriber's pairs broker by broker; an overlay, each user's broker and how brokers
+forward; a co-location, each topic's broker, step and target.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +26,8 @@ from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 from brokerwise.runtime.protocol.subchannels import PREFIX
 
 PLACEMENTS = ("nearest", "round-robin", "random")
+PERIOD_SECONDS = 3600  # what rates of a co-location are counted over, as whole messages
+_SHOWN = 40  # letters of a name
 
 
 def seed_of_count(
@@ -69,7 +76,7 @@ def placement_seed(plan: Plan, workload: Workload) -> Seed:
 
     Every topic of the workload is known, also those that the plan serves nobody.
     """
-    topics = sendable("topic", workload.topic_names)
+    topics = check_names("topic", workload.topic_names)
     return Seed(
         brokers=tuple(
             SeedBroker(broker_name(number), int(capacity))
@@ -87,7 +94,7 @@ def _placed_sessions(
     plan: Plan, topics: list[str], workload: Workload
 ) -> Iterator[SeedSession]:
     """By subscriber, then by broker."""
-    users = sendable("subscriber", workload.subscriber_names)
+    users = check_names("subscriber", workload.subscriber_names)
     selected = plan.selected
     owners, brokers = selected.owners(), plan.placement.brokers_of(selected)
     order = np.lexsort((selected.topics, brokers, owners))
@@ -104,7 +111,7 @@ def overlay_seed(plan: OverlayPlan, network: Network) -> Seed:
 
     The rate of a sub-channel is all that users publish in it.
     """
-    brokers = sendable("broker", network.broker_names)
+    brokers = check_names("broker", network.broker_names)
     rates = np.zeros(len(network.subchannels), np.int64)
     np.add.at(rates, network.published.subchannels, network.published.rates)
     return Seed(
@@ -139,7 +146,7 @@ def _overlay_sessions(
     plan: OverlayPlan, network: Network, brokers: list[str]
 ) -> tuple[SeedSession, ...]:
     wanted, ends = network.wanted.subchannels.tolist(), network.wanted.offsets.tolist()
-    names = sendable("user", network.user_names)
+    names = check_names("user", network.user_names)
     return tuple(
         SeedSession(
             name,
@@ -165,9 +172,6 @@ def _overlay_parts(
         branch = Branch(brokers[source], subchannel(number), children)
         branches[brokers[parent]].append(branch)
     return {name: OverlayPart(axes, tuple(own)) for name, own in branches.items()}
-
-
-PERIOD_SECONDS = 3600  # what rates are counted over, as whole messages
 
 
 def colocation_seed(plan: ColocationPlan, topics: TopicTable) -> Seed:
@@ -213,13 +217,10 @@ def replica_names(plan: ColocationPlan, topics: TopicTable) -> list[str]:
             f"topic {taken[0]!r} cannot run in a fleet: a replica of another topic is "
             "called so, too"
         )
-    return sendable("topic", names)
+    return check_names("topic", names)
 
 
-_SHOWN = 40  # letters of a name
-
-
-def sendable(what: str, names: Iterable[str]) -> list[str]:
+def check_names(what: str, names: Iterable[str]) -> list[str]:
     """The names; InputError for the first that no frame can carry."""
     checked = list(names)
     for name in checked:
