@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from brokerwise.model.errors import InputError
@@ -58,8 +59,21 @@ def test_a_file_that_is_not_a_fleets_is_refused(tmp_path: Path, content: bytes) 
 
 def test_a_later_format_is_refused(tmp_path: Path) -> None:
     write_fleet(tmp_path, replace(our_fleet(), format=2))
-    with pytest.raises(InputError, match="has format 2, expected 1"):
+    with pytest.raises(InputError, match="has format 2, expected 1") as refused:
         read_fleet(tmp_path)
+    assert "the version that started it" in refused.value.hint
+    assert f"remove {fleet_path(tmp_path)}" in refused.value.hint
+
+
+def test_fields_of_a_later_version_are_passed_over_and_missing_ones_have_defaults(
+    tmp_path: Path,
+) -> None:
+    us = our_fleet()
+    needed = ("coordinator", "pid", "started", "secret")
+    tokens = {"operator_token": "op", "broker_token": "br"}
+    said = {name: getattr(us, name) for name in needed} | tokens | {"later": [1]}
+    fleet_path(tmp_path).write_bytes(msgspec.json.encode(said))
+    assert read_fleet(tmp_path) == us
 
 
 def test_a_fleet_whose_process_has_gone_has_ended(tmp_path: Path) -> None:
