@@ -122,6 +122,26 @@ def test_what_dies_comes_back(in_tmp_path: Path, capsys: Captured) -> None:
         assert "b0 ended with -9" in Path("out/fleet/logs/up.log").read_text()
 
 
+def test_a_fleet_that_was_told_to_logs_json_everywhere(
+    in_tmp_path: Path, capsys: Captured
+) -> None:
+    with detached("--brokers 1 --log-format json --log-level info", capsys) as up:
+        os.kill(up["brokers"]["b0"], signal.SIGKILL)
+        log = Path("out/fleet/logs/up.log")
+        wait_until(lambda: log.read_text().count("b0 is up") == 2, 20)
+        token = read_fleet(Path("out/fleet")).operator_token
+    files = sorted(Path("out/fleet/logs").iterdir())
+    assert [file.name for file in files] == ["b0.log", "coordinator.log", "up.log"]
+    processes = set()
+    for file in files:
+        assert token not in file.read_text()
+        for line in file.read_text().splitlines():
+            said = json.loads(line)
+            processes.add(said["process"])
+            assert set(said) >= {"time", "level", "logger", "message"}
+    assert processes == {"fleet", "b0", "coordinator"}
+
+
 def test_after_a_fleet_was_killed_the_next_one_begins_afresh(
     in_tmp_path: Path, capsys: Captured
 ) -> None:

@@ -15,6 +15,7 @@ from brokerwise.runtime.fleet.children import (
     running_child,
 )
 from brokerwise.runtime.process.launch import EXIT_RESTART
+from brokerwise.runtime.process.logs import bounded_log
 
 
 def test_a_child_gets_its_launch_and_is_there_until_the_context_is_left(
@@ -141,6 +142,25 @@ def test_all_that_a_child_says_is_in_its_log_and_never_blocks_it(fakes: Fakes) -
     spoken = "a word before\n" + "out " * 100_000 + "\nall said\n"
     assert len(said) == len(spoken) + len("err ") * 100_000 + 1
     assert "url" not in said
+
+
+def test_a_child_that_was_too_loud_goes_on_in_an_empty_log(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "brokerwise.runtime.fleet.children.bounded_log",
+        lambda path: bounded_log(path, max_bytes=1000, seconds=0.01),
+    )
+    fakes.tell("b0", "talk")
+    log = fakes.program().log
+    old = log.with_name("b0.log.1")
+
+    async def work() -> None:
+        async with running_child(fakes.program()):
+            await until(lambda: old.exists() and log.stat().st_size == 0)
+
+    run(work())
+    assert old.stat().st_size > 1000
 
 
 async def _start(program: Program) -> None:

@@ -1,12 +1,14 @@
 """A whole fleet of fake processes: started in order, kept, and ended."""
 
 import asyncio
+import logging
 import os
 import signal
 import stat
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.processes import Process, wait_until
 from tests.runtime.fleet.fakes import Fakes, gone, run, until
@@ -28,7 +30,8 @@ from brokerwise.runtime.fleet.joining import joined_broker
 from brokerwise.runtime.fleet.operator import FleetStatus, Operator
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet, stop_fleet
-from brokerwise.runtime.process.launch import EXIT_RESTART
+from brokerwise.runtime.process.launch import EXIT_RESTART, SEED_FILE
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
 TWO = seed_of_count(2, "round-robin", {})
@@ -125,6 +128,80 @@ def test_a_broker_that_is_killed_comes_back_and_so_does_the_coordinator_on_its_p
     assert nothing_runs(fakes)
 
 
+def test_the_log_says_what_happens_to_processes(
+    tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def work() -> int:
+        settings = fakes.settings()
+        async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+            pid = fleet.pids["b1"]
+            os.kill(pid, signal.SIGKILL)
+            await alive(fleet, fakes, "b1", lives=2)
+            fakes.tell("b1", "exit 0")
+            os.kill(fleet.pids["b1"], signal.SIGKILL)
+            await until(lambda: "b1 has stopped, as it was told to" in caplog.messages)
+        return pid
+
+    pid = run(work())
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    lines = [line for _, line in said]
+    assert any(
+        line.startswith("b1 is up: http://") and line.endswith(f"process {pid}")
+        for line in lines
+    )
+    assert ("WARNING", "b1 ended with -9; starting it again in 0.05 s") in said
+    assert any(
+        line.startswith(f"fleet of {tmp_path} is up at http://") for line in lines
+    )
+    assert said[-1] == ("INFO", f"fleet of {tmp_path} is down")
+
+
+def test_the_log_says_what_was_given_up(
+    tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
+    fakes.tell("b1", "fail")
+    with pytest.raises(BrokerStartError):
+        run(_run_forever(tmp_path, fakes))
+    assert "b1 did not come up, and is given up" in caplog.text
+    assert "the port is taken" in caplog.text
+
+
+def test_what_the_coordinator_begins_with_is_left_for_it(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    async def work() -> Seed:
+        async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
+            path = tmp_path / SEED_FILE
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            return msgspec.json.decode(path.read_bytes(), type=Seed)
+
+    assert run(work()) == TWO
+
+
+def test_logs_of_the_fleet_before_are_removed_but_for_our_own(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("b7.log", "b7.log.1", "up.log", "up.log.1"):
+        (logs / name).write_text("said before\n")
+
+    async def work() -> None:
+        async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
+            names = sorted(path.name for path in logs.iterdir())
+            assert names == [
+                "b0.log",
+                "b1.log",
+                "coordinator.log",
+                "up.log",
+                "up.log.1",
+            ]
+
+    run(work())
+
+
 def test_exit_codes_say_whether_a_broker_stays_out(
     tmp_path: Path, fakes: Fakes
 ) -> None:
@@ -185,7 +262,7 @@ def test_a_second_fleet_in_the_same_directory_is_refused_from_the_start(
 
 
 def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
-    tmp_path: Path, fakes: Fakes
+    tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with fleet_process(tmp_path, fakes) as first:
         first.line_with("ready")
@@ -196,6 +273,7 @@ def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
         async def work() -> None:
             settings = fakes.settings()
             async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+                assert f"process {former.pid}, which held it, was killed" in caplog.text
                 assert all(gone(start["pid"]) for start in fakes.starts()[:3])
                 assert fleet.file.secret == former.secret
                 assert read_fleet(tmp_path) == fleet.file
