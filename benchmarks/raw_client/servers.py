@@ -19,9 +19,9 @@ from benchmarks.raw_client.speech import Speech
 from benchmarks.raw_client.websocket import Brokerwise
 
 from brokerwise.runtime.coordinator.store import seed_store
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.process.launch import Launch, Ready
 from brokerwise.runtime.protocol.tokens import Keys, Role
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 30.0

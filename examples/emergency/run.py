@@ -26,8 +26,8 @@ from brokerwise.experiments.emergency.scenario import (
 )
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet import settings as fleet_settings
+from brokerwise.runtime.fleet.seeds import PLACEMENTS, seed_of_count
 from brokerwise.runtime.fleet.supervisor import running_fleet
-from brokerwise.runtime.seeding.plain import PLACEMENTS, seed_of_count
 
 
 def main() -> int:

@@ -19,9 +19,9 @@ from brokerwise.experiments.taxi.definitions import INTO, STEPS
 from brokerwise.experiments.taxi.playing import drive
 from brokerwise.experiments.taxi.results import lines, measure
 from brokerwise.experiments.taxi.trip_tracks import tracks_of_trips
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.fleet.supervisor import running_fleet
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 
 def main() -> int:

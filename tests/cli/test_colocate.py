@@ -19,7 +19,7 @@ from tests.report.reading import Reader
 import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.seeding.plans import seed_of_plan
+from brokerwise.runtime.fleet.approval import seed_of_plan
 from brokerwise.storage.latency_model import read_latency_model
 from brokerwise.storage.place import Place
 

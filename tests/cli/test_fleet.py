@@ -16,9 +16,8 @@ import trustme
 from tests.processes import BROKERWISE, Process, wait_until
 
 from brokerwise.cli.main import run
-from brokerwise.runtime.fleet.files import FleetFile, read_fleet
+from brokerwise.runtime.fleet.files import FleetFile, read_fleet, start_time
 from brokerwise.runtime.fleet.operator import Operator
-from brokerwise.runtime.fleet.processes import started
 from brokerwise.runtime.net.requests import request
 
 Captured = pytest.CaptureFixture[str]
@@ -43,7 +42,7 @@ def states(status: dict[str, Any]) -> dict[str, str]:
 
 
 def all_gone(pids: list[int]) -> bool:
-    return all(started(pid) is None for pid in pids)
+    return all(start_time(pid) is None for pid in pids)
 
 
 @contextmanager
@@ -123,20 +122,40 @@ def test_what_dies_comes_back(in_tmp_path: Path, capsys: Captured) -> None:
         assert "b0 ended with -9" in Path("out/fleet/logs/up.log").read_text()
 
 
+def test_a_fleet_that_was_told_to_logs_json_everywhere(
+    in_tmp_path: Path, capsys: Captured
+) -> None:
+    with detached("--brokers 1 --log-format json --log-level info", capsys) as up:
+        os.kill(up["brokers"]["b0"], signal.SIGKILL)
+        log = Path("out/fleet/logs/up.log")
+        wait_until(lambda: log.read_text().count("b0 is up") == 2, 20)
+        token = read_fleet(Path("out/fleet")).operator_token
+    files = sorted(Path("out/fleet/logs").iterdir())
+    assert [file.name for file in files] == ["b0.log", "coordinator.log", "up.log"]
+    processes = set()
+    for file in files:
+        assert token not in file.read_text()
+        for line in file.read_text().splitlines():
+            said = json.loads(line)
+            processes.add(said["process"])
+            assert set(said) >= {"time", "level", "logger", "message"}
+    assert processes == {"fleet", "b0", "coordinator"}
+
+
 def test_after_a_fleet_was_killed_the_next_one_begins_afresh(
     in_tmp_path: Path, capsys: Captured
 ) -> None:
     with detached("--brokers 1", capsys) as former:
         pids = [former["pid"], *former["brokers"].values()]
         os.kill(former["pid"], signal.SIGKILL)
-        wait_until(lambda: started(former["pid"]) is None, 10)
+        wait_until(lambda: start_time(former["pid"]) is None, 10)
         assert run(["status"]) == 2
         assert "has ended" in capsys.readouterr().err
         up = answer("up --detach --brokers 2", capsys)
         assert all_gone(pids)
         assert sorted(up["brokers"]) == ["b0", "b1"]
         os.kill(up["pid"], signal.SIGKILL)
-        wait_until(lambda: started(up["pid"]) is None, 10)
+        wait_until(lambda: start_time(up["pid"]) is None, 10)
         assert answer("down", capsys) == {"stopped": False, "pid": up["pid"]}
         assert all_gone(list(up["brokers"].values()))
 
@@ -188,7 +207,7 @@ def test_a_second_ctrl_c_ends_a_broker_that_cannot_be_emptied(
         os.kill(frozen, signal.SIGSTOP)
         joined.interrupt()
         joined.line_with("Ctrl-C again ends it at once")
-        assert started(frozen) is not None
+        assert start_time(frozen) is not None
         joined.interrupt()
         assert joined.wait(30) == 130
         assert all_gone([frozen])

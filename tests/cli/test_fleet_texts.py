@@ -14,6 +14,7 @@ from brokerwise.cli.up_text import FleetUp
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
+from brokerwise.runtime.process.logs import LogFormat, LogLevel, LogSettings
 
 FLEET = FleetFile("http://127.0.0.1:1", 7, 1, "ab", "op", "br")
 
@@ -144,10 +145,16 @@ def test_a_dataset_that_cannot_be_is_refused(text: str) -> None:
 
 def test_a_detached_fleet_is_asked_for_in_the_same_words(tmp_path: Path) -> None:
     request = UpRequest(
-        tmp_path, plan="p", workload="w", steps=("a=spin:1", "b=spin:2"), port=80
+        tmp_path,
+        plan="p",
+        workload="w",
+        steps=("a=spin:1", "b=spin:2"),
+        port=80,
+        log=LogSettings(LogFormat.JSON, LogLevel.DEBUG),
     )
     assert request.arguments() == [
         *("up", "--state", str(tmp_path), "--host", "127.0.0.1", "--port", "80"),
+        *("--log-format", "json", "--log-level", "debug"),
         *("--plan", "p", "--workload", "w", "--step", "a=spin:1", "--step", "b=spin:2"),
     ]
 

@@ -19,8 +19,9 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.workload import Workload
 from brokerwise.report.reports import render
-from brokerwise.runtime.fleet.files import FleetFile, write_fleet
-from brokerwise.runtime.fleet.processes import ProcessName
+from brokerwise.runtime.fleet.approval import ApprovedPlan
+from brokerwise.runtime.fleet.files import FleetFile, ProcessId, write_fleet
+from brokerwise.runtime.fleet.seeds import placement_seed
 from brokerwise.runtime.load.arrivals import Findings
 from brokerwise.runtime.load.traffic import (
     Figure,
@@ -30,8 +31,6 @@ from brokerwise.runtime.load.traffic import (
     Traffic,
     period_of,
 )
-from brokerwise.runtime.seeding.placed import placed_seed
-from brokerwise.runtime.seeding.plans import Approved
 from brokerwise.storage.network import write_network
 from brokerwise.storage.overlay_plan import write_overlay_plan
 from brokerwise.storage.place import Place
@@ -179,7 +178,7 @@ def test_a_fleet_that_is_not_there_is_refused(tmp_path: Path, capsys: Captured) 
 
 def pretend_fleet(state: Path, plan: str) -> None:
     """A fleet whose coordinator nobody can reach."""
-    us = ProcessName.ours()
+    us = ProcessId.ours()
     file = FleetFile(
         coordinator="http://127.0.0.1:9",
         pid=us.pid,
@@ -229,7 +228,7 @@ def period() -> Period:
         topics=["a", "a"], subscribers=["u", "v"], rates={"a": 3}
     )
     plan = provisioned(workload, threshold=3, capacity=9)
-    return period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    return period_of(ApprovedPlan(plan, workload, placement_seed(plan, workload)))
 
 
 def spoiled(period: Period) -> Outcome:

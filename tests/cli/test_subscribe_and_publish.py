@@ -30,9 +30,8 @@ from brokerwise.runtime.client.events import (
     Refused,
     Retrying,
 )
-from brokerwise.runtime.fleet.files import fleet_path, read_fleet
-from brokerwise.runtime.fleet.processes import started
-from brokerwise.runtime.seeding.plain import seed_of_count
+from brokerwise.runtime.fleet.files import fleet_path, read_fleet, start_time
+from brokerwise.runtime.fleet.seeds import seed_of_count
 
 SECONDS = 60.0
 
@@ -176,7 +175,7 @@ def test_a_subscriber_waits_for_a_fleet_that_was_killed_until_it_is_put_away(
             subscriber.line_with("connected to b0: 1 topic", SECONDS)
             keeper = read_fleet(state).pid
             os.kill(keeper, signal.SIGKILL)
-            wait_until(lambda: started(keeper) is None, 10)
+            wait_until(lambda: start_time(keeper) is None, 10)
             subscriber.line_with("trying again", SECONDS)
             assert fleet_path(state).exists() and subscriber.alive()
             assert run(["down", *at]) == 0

@@ -1,7 +1,7 @@
 """Topics of a fleet, in words."""
 
 from brokerwise.cli.topics_text import topics_text
-from brokerwise.runtime.fleet.topics import TopicStatus
+from brokerwise.runtime.fleet.operator import TopicStatus
 
 
 def topic(

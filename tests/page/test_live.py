@@ -21,8 +21,8 @@ from tests.browser.chromium import (
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import running_fleet
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 PLACES = ((0.0, 0.0), (10.0, 0.0), (20.0, 0.0))
 USERS = 24

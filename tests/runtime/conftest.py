@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.runtime.live import LiveFleet, live_fleet
 
-from brokerwise.runtime.seeding.plain import seed_of_count
+from brokerwise.runtime.fleet.seeds import seed_of_count
 
 
 @pytest.fixture(scope="session")

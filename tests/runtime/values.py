@@ -1,6 +1,7 @@
 """Any value of a dataclass or a frame that JSON can carry, for hypothesis."""
 
 import dataclasses
+import enum
 import types
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -37,6 +38,8 @@ def any_value(kind: Any) -> st.SearchStrategy[Any]:
     """A strategy for values of a type, by its annotation."""
     if kind in PLAIN:
         return PLAIN[kind]
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return st.sampled_from(kind)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return st.one_of(*map(any_value, arguments))

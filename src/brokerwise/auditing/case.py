@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from brokerwise.auditing.plan_files import PlanFiles, open_plan, staged_plan
-from brokerwise.model.errors import DigestMismatchError, InputError
+from brokerwise.model.errors import DigestMismatchError, InputError, MissingBasisError
 from brokerwise.model.weights import Weights
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import HEADER, PlanHeader, plan_table
@@ -34,9 +34,8 @@ def open_case(plan: Place, workload: Place | None = None) -> Case:
     try:
         header = read_header(place)
     except InputError as cause:
-        raise InputError(
-            f"the workload of {plan} is not where it says: {cause.message}",
-            hint="Name its workload: brokerwise audit PLAN --workload DIR",
+        raise MissingBasisError(
+            str(plan), "workload", str(place), cause.message
         ) from cause
     return _matched(files, place, header)
 

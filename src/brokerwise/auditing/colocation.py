@@ -32,7 +32,7 @@ from brokerwise.auditing.findings import (
     named,
 )
 from brokerwise.model.colocation import ColocationPlan
-from brokerwise.model.errors import DigestMismatchError, InputError
+from brokerwise.model.errors import DigestMismatchError, InputError, MissingBasisError
 from brokerwise.model.latency import Predictor
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_observed import ObservedSet
@@ -151,10 +151,8 @@ def _model(plan: Place, header: ColocationHeader, given: Place | None) -> Stored
     except DigestMismatchError:
         raise
     except InputError as cause:
-        raise InputError(
-            f"the model of {plan} is not where it says: {cause.message}",
-            hint="Name its model: brokerwise audit PLAN --model DIR",
-        ) from cause
+        path = header.model.path
+        raise MissingBasisError(str(plan), "model", path, cause.message) from cause
 
 
 def _source(header: ColocationHeader, given: Place | None) -> TopicTable | None:

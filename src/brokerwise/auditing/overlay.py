@@ -13,7 +13,7 @@ from brokerwise.auditing.overlay_claims import (
 from brokerwise.auditing.overlay_judgement import Judge
 from brokerwise.auditing.overlay_recount import recounted
 from brokerwise.auditing.overlay_trees import Comparison, Grown, Needed
-from brokerwise.model.errors import DigestMismatchError, InputError
+from brokerwise.model.errors import DigestMismatchError, InputError, MissingBasisError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.subchannels import Subchannels
@@ -94,10 +94,8 @@ def _network(plan: Place, header: OverlayHeader, given: Place | None) -> Network
     except DigestMismatchError:
         raise
     except InputError as cause:
-        raise InputError(
-            f"the network of {plan} is not where it says: {cause.message}",
-            hint="Name its network: brokerwise audit PLAN --network DIR",
-        ) from cause
+        path = header.network["path"]
+        raise MissingBasisError(str(plan), "network", path, cause.message) from cause
 
 
 def _changed(header: OverlayHeader, tables: OverlayTables) -> Iterator[str]:

@@ -11,9 +11,12 @@ import typer
 
 from brokerwise.cli.up_request import UpRequest
 from brokerwise.cli.up_text import FleetUp, fleet_up
-from brokerwise.runtime.fleet.files import FleetFile, find_fleet
-from brokerwise.runtime.fleet.lock import FleetRunsError
-from brokerwise.runtime.fleet.programs import log_path
+from brokerwise.runtime.fleet.files import (
+    FleetFile,
+    FleetRunsError,
+    find_fleet,
+    log_path,
+)
 
 _POLL_SECONDS = 0.05
 
@@ -43,7 +46,8 @@ def start_detached(request: UpRequest, began: float) -> FleetUp:
 
 
 def _spawn(request: UpRequest, log: Path) -> int:
-    """Its output goes to the log; it has no input and no terminal."""
+    """What it logs goes to a file; it has no input and no terminal. What it prints
+    has a token in it, and is printed by us."""
     words = [sys.executable, "-m", "brokerwise.cli.main", *request.arguments()]
     opened = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     return os.posix_spawn(
@@ -52,8 +56,8 @@ def _spawn(request: UpRequest, log: Path) -> int:
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, log, opened, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, log, opened, 0o600),
         ],
         setsid=True,
     )

@@ -14,7 +14,7 @@ def down(state: State = DEFAULT_STATE, json: Json = False) -> None:
       brokerwise down
     """
 
-    from brokerwise.runtime.fleet.stopping import stop_fleet
+    from brokerwise.runtime.fleet.supervisor import stop_fleet
 
     stopped = run_until_told(stop_fleet(state))
     if json:

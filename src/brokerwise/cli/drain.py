@@ -32,9 +32,8 @@ def drain(
     """
 
     from brokerwise.model.errors import InputError
-    from brokerwise.runtime.fleet import emptying
     from brokerwise.runtime.fleet.files import read_fleet
-    from brokerwise.runtime.fleet.operator import Operator
+    from brokerwise.runtime.fleet.operator import Operator, drain_broker, session_count
 
     if stop and undo:
         raise InputError("--stop and --undo: only one of them")
@@ -44,10 +43,8 @@ def drain(
         run_until_told(operator.activate(broker))
         text = f"{broker} is in service again."
     else:
-        moves = run_until_told(
-            emptying.drain(operator, broker, stop=stop, tell=progress)
-        )
-        gone = emptying.sessions(moves)
+        moves = run_until_told(drain_broker(operator, broker, stop=stop, tell=progress))
+        gone = session_count(moves)
         back = with_state(f"brokerwise drain {broker} --undo", state)
         then = "has stopped." if stop else f"is empty.\nPut it back: {back}"
         text = f"{broker} {then}" if not moves else f"{gone} moved; {broker} {then}"

@@ -10,11 +10,13 @@ import typer
 
 from brokerwise.cli.console import print_json, print_result
 from brokerwise.cli.fleet_options import DEFAULT_STATE, State, check_host, progress
+from brokerwise.cli.log_options import LogFormatOption, LogLevelOption
 from brokerwise.cli.options import Json
 from brokerwise.cli.printable import printable
 from brokerwise.cli.signals import Told, first_of, told_to_end
 from brokerwise.cli.tls_options import Authority, Certificate, PrivateKey, tls_of
 from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.runtime.process.logs import LogFormat, LogLevel, LogSettings, set_up
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
@@ -33,6 +35,8 @@ def join(
     certificate: Certificate = None,
     private_key: PrivateKey = None,
     authority: Authority = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    log_level: LogLevelOption = LogLevel.INFO,
     json: Json = False,
 ) -> None:
     """Add a broker to a fleet, until Ctrl-C, which moves its sessions away first.
@@ -53,7 +57,9 @@ def join(
         check_host(host)
     if certificate or private_key or authority:
         fleet = _with_tls(fleet, tls_of(certificate, private_key, authority))
-    stay = _Stay(fleet, state, name, host, json)
+    log_settings = LogSettings(log_format, log_level)
+    set_up("fleet", log_settings)
+    stay = _Stay(fleet, state, name, host, log_settings, json)
     if asyncio.run(stay.until_told()) == signal.SIGINT:
         raise KeyboardInterrupt
     progress("stopped; nothing is left running")
@@ -70,9 +76,16 @@ class _Stay:
     """A broker's time in a fleet."""
 
     def __init__(
-        self, fleet: "FleetFile", state: Path, name: str, host: str, json: bool
+        self,
+        fleet: "FleetFile",
+        state: Path,
+        name: str,
+        host: str,
+        log_settings: LogSettings,
+        json: bool,
     ) -> None:
         self._fleet, self._state, self._json = fleet, state, json
+        self._log = log_settings
         self._name, self._host = name, host
         self._up = False
         self._leaving: asyncio.Queue[signal.Signals] = asyncio.Queue()
@@ -93,21 +106,21 @@ class _Stay:
 
     async def _run(self) -> signal.Signals | None:
         from brokerwise.runtime.fleet.joining import (
-            fleet_over,
+            fleet_ended,
             joined_broker,
             joining_settings,
         )
 
-        settings = joining_settings(self._fleet, self._host)
+        settings = replace(joining_settings(self._fleet, self._host), log=self._log)
         async with joined_broker(
-            self._fleet, self._state, self._name, settings=settings, tell=progress
+            self._fleet, self._state, self._name, settings=settings
         ) as broker:
             self._up = True
             self._announce(broker)
-            over = broker.keeper.over(), fleet_over(self._fleet)
+            over = broker.keeper.over(), fleet_ended(self._fleet)
             number = await first_of(*over, self._leaving.get())
             if number is not None:
-                await first_of(self._leave(broker.name), fleet_over(self._fleet))
+                await first_of(self._leave(broker.name), fleet_ended(self._fleet))
         return cast("signal.Signals | None", number)
 
     def _announce(self, broker: "JoinedBroker") -> None:
@@ -124,11 +137,10 @@ class _Stay:
 
     async def _leave(self, broker: str) -> None:
         """Drain it; if that cannot be done it ends as it is, and clients are told."""
-        from brokerwise.runtime.fleet.emptying import drain
-        from brokerwise.runtime.fleet.operator import Operator
+        from brokerwise.runtime.fleet.operator import Operator, drain_broker
 
         progress("moving its sessions away; Ctrl-C again ends it at once")
         try:
-            await drain(Operator(self._fleet), broker, stop=True, tell=progress)
+            await drain_broker(Operator(self._fleet), broker, stop=True, tell=progress)
         except BrokerwiseError as error:
             progress(f"{broker} cannot be drained: {error.message}")

@@ -18,7 +18,7 @@ from brokerwise.cli.signals import run_until_told
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from brokerwise.runtime.fleet.balancing import BalanceOperator
+    from brokerwise.runtime.fleet.operator import BalanceOperator
 
 EXIT_REFUSED = 1
 _LISTED = 5  # decisions beside the state of the balancer
@@ -144,9 +144,8 @@ def moves(
     )
     action, options = request.action(), request.options()
 
-    from brokerwise.runtime.fleet.balancing import BalanceOperator
     from brokerwise.runtime.fleet.files import read_fleet
-    from brokerwise.runtime.fleet.operator import Operator
+    from brokerwise.runtime.fleet.operator import BalanceOperator, Operator
 
     operator = BalanceOperator(Operator(read_fleet(state)))
     answer = _Answer(command_line(context), report, json)
@@ -201,8 +200,7 @@ def _approve(
     from brokerwise.cli.console import print_error
     from brokerwise.cli.moves_text import approved_text
     from brokerwise.model.errors import BrokerwiseError
-    from brokerwise.runtime.fleet.balancing import followed
-    from brokerwise.runtime.fleet.operator import OperationRefusedError
+    from brokerwise.runtime.fleet.operator import OperationRefusedError, follow_decision
 
     try:
         found = run_until_told(operator.approve(digest))
@@ -213,7 +211,7 @@ def _approve(
         hint = f"Nothing was moved. Make a new plan: {again}"
         print_error(BrokerwiseError(refused.text, hint=hint))
         raise typer.Exit(EXIT_REFUSED) from None
-    over = run_until_told(followed(operator, found.number, progress))
+    over = run_until_told(follow_decision(operator, found.number, progress))
     text = approved_text(over, begins=found.begins)
     answer.give("moves decision", {**asdict(over), "begins": found.begins}, text)
 

@@ -17,9 +17,9 @@ from brokerwise.cli.signals import run_until_told
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
+    from brokerwise.runtime.fleet.approval import ApprovedPlan
     from brokerwise.runtime.fleet.files import FleetFile
     from brokerwise.runtime.load.traffic import Outcome, Period
-    from brokerwise.runtime.seeding.plans import Approved
     from brokerwise.storage.place import Place
 
 EXIT_DIFFERENT = 1
@@ -103,7 +103,7 @@ def replay(
 
 
 def _counted(
-    approved: "Approved",
+    approved: "ApprovedPlan",
     fleet: "FleetFile",
     speed: float | None,
     progress: LiveProgress,
@@ -118,7 +118,7 @@ def _counted(
 
 
 def _colocated(
-    approved: "Approved",
+    approved: "ApprovedPlan",
     fleet: "FleetFile",
     seconds: float,
     observed: Path | None,
@@ -144,9 +144,11 @@ def parse_speed(text: str) -> float | None:
     return speed
 
 
-def _approved(fleet: "FleetFile", plan: str | None, workload: str | None) -> "Approved":
+def _approved(
+    fleet: "FleetFile", plan: str | None, workload: str | None
+) -> "ApprovedPlan":
     """The plan to replay: named, or the one that the fleet runs."""
-    from brokerwise.runtime.seeding.plans import approved_plan
+    from brokerwise.runtime.fleet.approval import approved_plan
     from brokerwise.storage.place import Place
 
     given = Place(workload) if workload else None
@@ -168,7 +170,7 @@ def _is_basis(place: "Place") -> bool:
 
 
 def _replayed(
-    approved: "Approved", fleet: "FleetFile", speed: float | None
+    approved: "ApprovedPlan", fleet: "FleetFile", speed: float | None
 ) -> "tuple[Period, Outcome]":
     import uvloop
 

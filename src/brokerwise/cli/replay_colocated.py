@@ -9,11 +9,11 @@ from brokerwise.cli.latency_measure_plan import plan_result, plan_text
 from brokerwise.cli.signals import run_until_told
 
 if TYPE_CHECKING:
+    from brokerwise.runtime.fleet.approval import ApprovedPlan
     from brokerwise.runtime.fleet.files import FleetFile
     from brokerwise.runtime.load.colocated import Seen
     from brokerwise.runtime.load.series import PlannedSeries
     from brokerwise.runtime.load.trials import Load
-    from brokerwise.runtime.seeding.plans import Approved
 
 RATE_EACH = 4.0  # messages a second of one publisher, as in `latency measure`
 MESSAGE_BYTES = 4096
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 30.0  # for what is under way at the end
 
 
 def replay_colocated(
-    approved: "Approved",
+    approved: "ApprovedPlan",
     fleet: "FleetFile",
     seconds: float,
     observed: Path | None,
@@ -75,15 +75,14 @@ def _load(seconds: float) -> "Load":
 
 
 async def _measured(
-    series: "PlannedSeries", approved: "Approved", fleet: "FleetFile", load: "Load"
+    series: "PlannedSeries", approved: "ApprovedPlan", fleet: "FleetFile", load: "Load"
 ) -> "Seen":
     from brokerwise.model.colocation import ColocationPlan
     from brokerwise.model.topic_table import TopicTable
     from brokerwise.runtime.fleet.operator import Operator
+    from brokerwise.runtime.fleet.seeds import broker_name, replica_names
     from brokerwise.runtime.load.colocated import measure_at_once
     from brokerwise.runtime.load.replay import refuse_other_fleet
-    from brokerwise.runtime.seeding.colocated import replica_names
-    from brokerwise.runtime.seeding.plain import broker_name
 
     status = await Operator(fleet).status()
     refuse_other_fleet(approved.seed, status)
@@ -134,7 +133,10 @@ def _write(output: Any, series: "PlannedSeries", seen: "Seen") -> None:
 
 
 def _result(
-    approved: "Approved", series: "PlannedSeries", seen: "Seen", observed: Path | None
+    approved: "ApprovedPlan",
+    series: "PlannedSeries",
+    seen: "Seen",
+    observed: Path | None,
 ) -> dict[str, Any]:
     places = [(topic.broker, topic.position) for topic in series.topics]
     over = dict(zip(places, seen.over, strict=True))

@@ -27,9 +27,12 @@ def restart(
       brokerwise restart
     """
 
-    from brokerwise.runtime.fleet.emptying import rolling_restart, sessions
     from brokerwise.runtime.fleet.files import read_fleet
-    from brokerwise.runtime.fleet.operator import Operator
+    from brokerwise.runtime.fleet.operator import (
+        Operator,
+        rolling_restart,
+        session_count,
+    )
 
     began = time.perf_counter()
     operator = Operator(read_fleet(state))
@@ -41,5 +44,5 @@ def restart(
     count = len(moves)
     print_result(
         f"{count:,} broker{'' if count == 1 else 's'} restarted in {seconds:.1f} s; "
-        f"{sessions(sum(moves.values()))} moved."
+        f"{session_count(sum(moves.values()))} moved."
     )

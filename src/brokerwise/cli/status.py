@@ -58,9 +58,9 @@ def _print_topics(fleet: "FleetFile", status: "FleetStatus", json: bool) -> None
     from dataclasses import asdict
 
     from brokerwise.cli.topics_text import topics_text
-    from brokerwise.runtime.fleet.topics import topics_of
+    from brokerwise.runtime.fleet.operator import topic_statuses
 
-    found = run_until_told(topics_of(fleet, status.brokers))
+    found = run_until_told(topic_statuses(fleet, status.brokers))
     if json:
         print_json({"topics": [{**asdict(t), "met": t.met} for t in found]})
     else:

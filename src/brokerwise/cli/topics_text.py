@@ -7,7 +7,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many, table
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.fleet.topics import TopicStatus
+    from brokerwise.runtime.fleet.operator import TopicStatus
 
 _SHOWN = 20  # topics; --json has all
 _HEADS = ("topic", "broker", "messages/s", "p50", "p90", "target", "")

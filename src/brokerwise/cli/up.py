@@ -1,5 +1,6 @@
 """`brokerwise up`."""
 
+import logging
 import signal
 import time
 from typing import TYPE_CHECKING, Annotated, cast
@@ -7,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from brokerwise.cli.console import print_json, print_result
-from brokerwise.cli.fleet_options import DEFAULT_STATE, State, progress
+from brokerwise.cli.fleet_options import DEFAULT_STATE, State
+from brokerwise.cli.log_options import LogFormatOption, LogLevelOption
 from brokerwise.cli.options import Conf, Json
 from brokerwise.cli.table import many
 from brokerwise.cli.tls_options import Authority, Certificate, PrivateKey
 from brokerwise.cli.up_request import MOST_BROKERS, UpRequest
+from brokerwise.runtime.process.logs import LogFormat, LogLevel, LogSettings, set_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from brokerwise.runtime.protocol.seed import Seed
 
     Announce = Callable[[FleetUp], None]
+
+log = logging.getLogger(__name__)
 
 
 def up(
@@ -84,6 +89,8 @@ def up(
         int,
         typer.Option(min=0, max=65535, help="The coordinator's; 0: any free one."),
     ] = 0,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    log_level: LogLevelOption = LogLevel.INFO,
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when ready; the fleet goes on.")
     ] = False,
@@ -119,6 +126,7 @@ def up(
         master=master,
         conf=tuple(conf or ()),
         places=tuple(place or ()),
+        log=LogSettings(log_format, log_level),
     )
     request.settings()  # its errors before anything takes time
 
@@ -141,14 +149,15 @@ def _run(request: UpRequest, began: float, ready: "Announce") -> None:
 
     from brokerwise.runtime.process.open_files import allow_many_files
 
+    set_up("fleet", request.log)
     allow_many_files()  # three of each process that it keeps
     seed = request.seed()
     data = ", a data cluster" if request.data_cluster else ""
     brokers = many(len(seed.brokers), "broker")
-    progress(f"starting a coordinator{data} and {brokers} ...")
+    log.info("starting a coordinator%s and %s ...", data, brokers)
     if asyncio.run(_until_told(request, seed, began, ready)) == signal.SIGINT:
         raise KeyboardInterrupt
-    progress("stopped; nothing is left running")
+    log.info("stopped; nothing is left running")
 
 
 async def _until_told(
@@ -163,13 +172,13 @@ async def _until_told(
 
     async def run() -> None:
         async with running_fleet(
-            seed, state=request.state, settings=request.settings(), tell=progress
+            seed, state=request.state, settings=request.settings()
         ) as fleet:
             ready(await fleet_up(fleet.file, request.state, fleet.pids, began))
             try:
                 await asyncio.Event().wait()
             finally:
-                progress("stopping ...")
+                log.info("stopping ...")
 
     with told_to_end() as told:
         return cast(signal.Signals, await first_of(run(), told.get()))

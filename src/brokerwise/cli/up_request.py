@@ -1,7 +1,7 @@
 """What `brokerwise up` was asked for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from brokerwise.cli.options import parse_conf
 from brokerwise.cli.points import parse_point
 from brokerwise.cli.tls_options import tls_of
 from brokerwise.model.errors import InputError
+from brokerwise.runtime.process.logs import LogSettings
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
@@ -41,6 +42,7 @@ class UpRequest:
     master: str | None = None
     conf: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    log: LogSettings = field(default_factory=LogSettings)
 
     def seed(self) -> "Seed":
         """Raises InputError for options that contradict each other, and for a plan
@@ -53,7 +55,7 @@ class UpRequest:
                 "--plan says which brokers there are and who goes where",
                 hint="Leave out --brokers, --placement and --place, or --plan.",
             )
-        from brokerwise.runtime.seeding.plans import seed_of_plan
+        from brokerwise.runtime.fleet.approval import seed_of_plan
         from brokerwise.storage.place import Place
 
         workload = None if self.workload is None else Place(self.workload)
@@ -62,7 +64,7 @@ class UpRequest:
     def _plain(self, steps: dict[str, str], into: dict[str, str]) -> "Seed":
         if self.workload is not None:
             raise InputError("--workload is that of a plan: there is no --plan")
-        from brokerwise.runtime.seeding.plain import seed_of_count
+        from brokerwise.runtime.fleet.seeds import seed_of_count
 
         brokers = DEFAULT_BROKERS if self.brokers is None else self.brokers
         placement = self.placement or DEFAULT_PLACEMENT
@@ -88,7 +90,11 @@ class UpRequest:
         tls = tls_of(self.certificate, self.private_key, self.authority)
         tls.check(self.host)
         return Settings(
-            host=self.host, port=self.port, tls=tls, data_cluster=self._data_cluster()
+            host=self.host,
+            port=self.port,
+            tls=tls,
+            data_cluster=self._data_cluster(),
+            log=self.log,
         )
 
     def _data_cluster(self) -> "DataClusterSettings | None":
@@ -120,6 +126,7 @@ class UpRequest:
         """The same request as words of a command line."""
         words = ["up", "--state", str(self.state), "--host", self.host]
         words += ["--port", str(self.port)]
+        words += ["--log-format", self.log.format, "--log-level", self.log.level]
         options = {
             "--brokers": self.brokers,
             "--plan": self.plan,

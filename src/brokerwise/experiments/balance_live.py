@@ -19,11 +19,10 @@ from brokerwise.experiments.emergency.scenario import Scenario
 from brokerwise.experiments.emergency.scenario import Settings as ScenarioSettings
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.balance_answers import Decision
-from brokerwise.runtime.fleet.balancing import BalanceOperator
-from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.runtime.fleet.operator import BalanceOperator, Operator
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 MOST_DECISIONS = 1_000
 Tell = Callable[[str], None]

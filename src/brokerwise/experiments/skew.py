@@ -17,11 +17,10 @@ from brokerwise.planners.balance.options import Options
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold
 from brokerwise.runtime.fleet.balance_answers import Decision
-from brokerwise.runtime.fleet.balancing import BalanceOperator
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.runtime.fleet.operator import BalanceOperator, Operator
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import running_fleet
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 PUBLISHER = "publisher"
 SAMPLE_SECONDS = 1.0

@@ -22,6 +22,18 @@ class InputError(BrokerwiseError, ValueError):
     """An argument or a file cannot be used as it is: the caller can mend it."""
 
 
+class MissingBasisError(InputError):
+    """What a plan was made from (`what`: workload, network, model) is not at `path`,
+    where the plan says."""
+
+    def __init__(self, plan: str, what: str, path: str, reason: str) -> None:
+        self.plan, self.what, self.path = plan, what, path
+        super().__init__(
+            f"the {what} of {plan} is not where it says: {reason}",
+            hint=f"Name its {what}: brokerwise audit PLAN --{what} DIR",
+        )
+
+
 class DigestMismatchError(InputError):
     """Data differs from what was approved."""
 

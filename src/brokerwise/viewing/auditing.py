@@ -5,7 +5,7 @@ from brokerwise.auditing.colocation import audit_colocation_directory
 from brokerwise.auditing.findings import Findings
 from brokerwise.auditing.memory import audit_case
 from brokerwise.auditing.overlay import audit_overlay_directory
-from brokerwise.model.errors import InputError
+from brokerwise.model.errors import MissingBasisError
 from brokerwise.storage.place import Place
 from brokerwise.viewing.view import Json
 
@@ -25,8 +25,8 @@ def audited(place: Place, kind: str, basis: Place | None) -> Findings | None:
             return audit_colocation_directory(place, topics=basis)
         case = open_case(place, basis)
         return audit_case(case) if case.header.pairs <= MOST_PAIRS else None
-    except InputError as error:
-        if error.hint.startswith(("Name its workload", "Name its network")):
+    except MissingBasisError as error:
+        if error.what != "model":
             error.hint = "Name where it is with --workload DIR."
         raise
 

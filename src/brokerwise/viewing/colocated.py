@@ -11,7 +11,7 @@ from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.runtime.seeding.plain import broker_name
+from brokerwise.runtime.fleet.seeds import broker_name
 from brokerwise.viewing.colocate_words import ReplicaAt, replica_text, topic_why
 from brokerwise.viewing.searching import Search
 from brokerwise.viewing.shown import tables_json

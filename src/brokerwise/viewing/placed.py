@@ -11,7 +11,7 @@ from brokerwise.model.plan import Plan
 from brokerwise.model.workload import NO_THRESHOLD
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import counted, percent
-from brokerwise.runtime.seeding.plain import broker_name
+from brokerwise.runtime.fleet.seeds import broker_name
 from brokerwise.viewing.placed_words import (
     SubscriberPlaced,
     TopicPlaced,

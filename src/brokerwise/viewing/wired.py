@@ -14,7 +14,7 @@ from brokerwise.planners.overlay.wiring import Wiring
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import counted, percent, significant
 from brokerwise.report.overlay_details import traffic
-from brokerwise.runtime.seeding.wired import subchannel
+from brokerwise.runtime.fleet.seeds import subchannel
 from brokerwise.viewing.overlay_words import (
     SubchannelAt,
     UserAt,

@@ -13,10 +13,10 @@ from brokerwise.experiments.emergency.playing import Played, play, prepare
 from brokerwise.experiments.emergency.results import lines, measure
 from brokerwise.experiments.emergency.scenario import Scenario, Settings
 from brokerwise.runtime.client.data_cluster import DataClient
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import DataClusterSettings
 from brokerwise.runtime.fleet.settings import Settings as FleetSettings
 from brokerwise.runtime.fleet.supervisor import running_fleet
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 SETTINGS = replace(
     Settings(), login_seconds=4.0, subscribe_seconds=6.0, users=40, away=0.3

@@ -35,7 +35,7 @@ from brokerwise.runtime.coordinator.process import DataCluster
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.net.requests import request
 from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
-from brokerwise.runtime.process.launch import Launch, Ready
+from brokerwise.runtime.process.launch import SEED_FILE, Launch, Ready
 from brokerwise.runtime.protocol.limits import LOGIN_SECONDS
 from brokerwise.runtime.protocol.tokens import Role
 
@@ -156,6 +156,16 @@ def test_it_asks_the_data_cluster_of_which_it_was_told(state: Path) -> None:
 
     with coordinator(state, data_cluster="http://127.0.0.1:1") as process:
         run(work(process.url))
+
+
+def test_of_a_new_fleet_it_begins_with_the_seed_once(state: Path) -> None:
+    seed = state / SEED_FILE
+    seed.write_bytes(msgspec.json.encode(plain_seed(3)))
+    for _ in range(2):
+        with coordinator(state) as process:
+            status = run(Caller(process.url).done("/status"))
+            assert len(status["brokers"]) == 3
+        assert not seed.exists()
 
 
 def test_without_a_state_it_says_so_and_ends(tmp_path: Path) -> None:

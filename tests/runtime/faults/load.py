@@ -16,10 +16,10 @@ from brokerwise.runtime.client.events import (
     Received,
 )
 from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
 from brokerwise.runtime.protocol.frames import RequestToMove
 from brokerwise.runtime.protocol.seed import Seed
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 
 @dataclass(eq=False)

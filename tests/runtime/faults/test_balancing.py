@@ -7,8 +7,7 @@ from pathlib import Path
 
 from brokerwise.runtime.client.events import Moved
 from brokerwise.runtime.fleet.balance_answers import Proposal
-from brokerwise.runtime.fleet.balancing import BalanceOperator, followed
-from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.runtime.fleet.operator import BalanceOperator, Operator, follow_decision
 from brokerwise.runtime.protocol.frames import RequestToMove
 
 from .load import Load, Subscriber, loaded_fleet, until
@@ -84,7 +83,7 @@ def test_after_a_kill_in_the_middle_exactly_the_approved_moves_happen_once_each(
             killer.pid = load.fleet.coordinator_pid
             approved = await operator.approve(found.digest[:12])
             assert approved.begins
-            over = await followed(operator, found.number, lambda line: None)
+            over = await follow_decision(operator, found.number, lambda line: None)
             assert load.fleet.coordinator_pid not in (None, killer.pid)
             assert over.states == {"done": MOVES}
             assert {move.user for move in over.moves} == planned

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.fleet.operator import BrokerStatus, Operator
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
 from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.net.requests import request
 from brokerwise.runtime.protocol.limits import LEASE_SECONDS, LOGIN_SECONDS
 from brokerwise.runtime.protocol.tokens import Keys, Role
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 from .guests import Guest, visitor
 from .load import until

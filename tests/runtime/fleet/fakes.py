@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from brokerwise.runtime.fleet.children import Program
-from brokerwise.runtime.fleet.processes import started
+from brokerwise.runtime.fleet.files import start_time
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.process.launch import Launch
 
@@ -35,7 +35,7 @@ async def until(
 
 
 def gone(pid: int) -> bool:
-    return started(pid) is None
+    return start_time(pid) is None
 
 
 @dataclass(frozen=True)

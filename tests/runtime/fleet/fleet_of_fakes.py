@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.runtime.fleet.fakes import Fakes
 
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import running_fleet
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 
 async def fleet(state: Path, fakes: Fakes) -> None:

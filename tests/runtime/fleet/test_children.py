@@ -7,8 +7,15 @@ import signal
 import pytest
 from tests.runtime.fleet.fakes import Fakes, gone, run, until
 
-from brokerwise.runtime.fleet.children import Program, running_child
-from brokerwise.runtime.fleet.starting import BrokerStartError, CoordinatorStartError
+from brokerwise.runtime.fleet.children import (
+    BrokerStartError,
+    CoordinatorStartError,
+    Program,
+    Restarts,
+    running_child,
+)
+from brokerwise.runtime.process.launch import EXIT_RESTART
+from brokerwise.runtime.process.logs import bounded_log
 
 
 def test_a_child_gets_its_launch_and_is_there_until_the_context_is_left(
@@ -137,6 +144,54 @@ def test_all_that_a_child_says_is_in_its_log_and_never_blocks_it(fakes: Fakes) -
     assert "url" not in said
 
 
+def test_a_child_that_was_too_loud_goes_on_in_an_empty_log(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "brokerwise.runtime.fleet.children.bounded_log",
+        lambda path: bounded_log(path, max_bytes=1000, seconds=0.01),
+    )
+    fakes.tell("b0", "talk")
+    log = fakes.program().log
+    old = log.with_name("b0.log.1")
+
+    async def work() -> None:
+        async with running_child(fakes.program()):
+            await until(lambda: old.exists() and log.stat().st_size == 0)
+
+    run(work())
+    assert old.stat().st_size > 1000
+
+
 async def _start(program: Program) -> None:
     async with running_child(program):
         pass
+
+
+def test_pauses_double_from_half_a_second_up_to_ten() -> None:
+    restarts = Restarts()
+    pauses = [restarts.pause(-9, 1.0) for _ in range(8)]
+    assert pauses == [0.5, 1, 2, 4, 8, 10, 10, 10]
+
+
+def test_one_that_lived_long_enough_is_a_first_failure_again() -> None:
+    restarts = Restarts()
+    for _ in range(5):
+        restarts.pause(1, 0.1)
+    assert restarts.pause(1, 10.0) == 0.5
+
+
+def test_one_that_ended_well_stays_out_but_not_a_coordinator() -> None:
+    assert Restarts().pause(0, 1.0) is None
+    assert Restarts(always=True).pause(0, 1.0) == 0.5
+
+
+def test_one_that_asks_for_it_is_started_at_once() -> None:
+    restarts = Restarts()
+    assert [restarts.pause(EXIT_RESTART, 1.0) for _ in range(3)] == [0, 0, 0]
+    assert restarts.pause(None, 1.0) == 0.5
+
+
+def test_failures_without_end_stay_at_the_longest_pause() -> None:
+    restarts = Restarts(failures=10_000)
+    assert restarts.pause(1, 0.0) == 10

@@ -7,24 +7,26 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import (
     FleetFile,
+    ProcessId,
     find_fleet,
     fleet_path,
-    kept_secret,
     read_fleet,
     remove_fleet,
+    start_time,
+    state_secret,
     was_taken_down,
     write_fleet,
 )
-from brokerwise.runtime.fleet.processes import ProcessName, started
 
 
 def our_fleet() -> FleetFile:
-    us = ProcessName.ours()
+    us = ProcessId.ours()
     return FleetFile("http://h:1", us.pid, us.started, "ab", "op", "br")
 
 
@@ -57,8 +59,21 @@ def test_a_file_that_is_not_a_fleets_is_refused(tmp_path: Path, content: bytes) 
 
 def test_a_later_format_is_refused(tmp_path: Path) -> None:
     write_fleet(tmp_path, replace(our_fleet(), format=2))
-    with pytest.raises(InputError, match="has format 2, expected 1"):
+    with pytest.raises(InputError, match="has format 2, expected 1") as refused:
         read_fleet(tmp_path)
+    assert "the version that started it" in refused.value.hint
+    assert f"remove {fleet_path(tmp_path)}" in refused.value.hint
+
+
+def test_fields_of_a_later_version_are_passed_over_and_missing_ones_have_defaults(
+    tmp_path: Path,
+) -> None:
+    us = our_fleet()
+    needed = ("coordinator", "pid", "started", "secret")
+    tokens = {"operator_token": "op", "broker_token": "br"}
+    said = {name: getattr(us, name) for name in needed} | tokens | {"later": [1]}
+    fleet_path(tmp_path).write_bytes(msgspec.json.encode(said))
+    assert read_fleet(tmp_path) == us
 
 
 def test_a_fleet_whose_process_has_gone_has_ended(tmp_path: Path) -> None:
@@ -84,7 +99,7 @@ def test_a_process_that_was_not_waited_for_has_gone() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert Path(f"/proc/{child.pid}/stat").exists()
-        assert started(child.pid) is None
+        assert start_time(child.pid) is None
 
 
 def test_a_fleet_was_taken_down_if_it_left_no_file_or_another_has_its_place(
@@ -106,10 +121,10 @@ def test_a_fleet_was_taken_down_if_it_left_no_file_or_another_has_its_place(
 
 
 def test_a_secret_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
-    secret = kept_secret(tmp_path / "state")
+    secret = state_secret(tmp_path / "state")
     assert len(secret) == 32
-    assert kept_secret(tmp_path / "state") == secret
-    assert kept_secret(tmp_path / "another") != secret
+    assert state_secret(tmp_path / "state") == secret
+    assert state_secret(tmp_path / "another") != secret
     path = tmp_path / "state" / "secret"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in path.parent.iterdir()] == ["secret"]
@@ -123,7 +138,7 @@ def test_a_damaged_secret_is_refused_and_not_shown(
     path.write_bytes(content)
     path.chmod(0o600)
     with pytest.raises(InputError, match="is not the secret of a fleet") as refused:
-        kept_secret(tmp_path)
+        state_secret(tmp_path)
     said = refused.value.message + refused.value.hint
     assert str(path) in said and "all tokens are void" in said
     assert "zzzz" not in said
@@ -132,15 +147,15 @@ def test_a_damaged_secret_is_refused_and_not_shown(
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
 def test_a_secret_that_others_can_get_at_is_refused(tmp_path: Path, mode: int) -> None:
-    kept_secret(tmp_path)
+    state_secret(tmp_path)
     path = tmp_path / "secret"
     path.chmod(mode)
     with pytest.raises(InputError, match=f"mode {mode:o}, expected 600") as refused:
-        kept_secret(tmp_path)
+        state_secret(tmp_path)
     assert f"chmod 600 {path}" in refused.value.hint
 
 
 def test_a_secret_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir(mode=0o700)
     with pytest.raises(InputError, match=r"cannot read .*secret"):
-        kept_secret(tmp_path)
+        state_secret(tmp_path)

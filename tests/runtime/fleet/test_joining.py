@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.coordinator.fakes import run
 
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.fleet.joining import fleet_over
+from brokerwise.runtime.fleet.joining import fleet_ended
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.server import Connection, serve
 
@@ -52,7 +52,7 @@ def told(
 
 def test_it_is_over_when_its_coordinator_is_silent_for_long() -> None:
     async def story(fleet: FleetFile, close: Callable[[], Awaitable[None]]) -> None:
-        over = asyncio.create_task(fleet_over(fleet, 3))
+        over = asyncio.create_task(fleet_ended(fleet, 3))
         while coordinator.asked < 3:
             await asyncio.sleep(0.01)
         assert not over.done()
@@ -65,7 +65,7 @@ def test_it_is_over_when_its_coordinator_is_silent_for_long() -> None:
 
 def test_it_is_over_when_another_fleet_is_there() -> None:
     async def story(fleet: FleetFile, close: Callable[[], Awaitable[None]]) -> None:
-        await fleet_over(fleet, 1_000)
+        await fleet_ended(fleet, 1_000)
 
     refusal = HttpAnswer(401, b'{"error":"a valid token is needed"}')
     told(story, Coordinator(HttpAnswer(200, STATUS), refusal))

@@ -11,12 +11,11 @@ from tests.runtime.fleet.fakes import run, until
 
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import Received
-from brokerwise.runtime.fleet.emptying import drain, rolling_restart
 from brokerwise.runtime.fleet.joining import joined_broker
-from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.runtime.fleet.operator import Operator, drain_broker, rolling_restart
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
 from brokerwise.runtime.net.errors import UnreachableError
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 TOPICS = ("news", "sport", "weather")
 
@@ -108,11 +107,11 @@ def test_brokers_come_and_go_under_traffic_and_nobody_misses_a_thing(
                 writing = asyncio.create_task(writer.write(client))
                 async with joined_broker(fleet.file, tmp_path) as third:
                     assert third.name == "b2"
-                    await drain(operator, "b0", stop=False, tell=said.append)
+                    await drain_broker(operator, "b0", stop=False, tell=said.append)
                     await operator.activate("b0")
                     moves = await rolling_restart(operator, tell=said.append)
                     assert sorted(moves) == ["b0", "b1", "b2"]
-                    await drain(operator, "b2", stop=True, tell=said.append)
+                    await drain_broker(operator, "b2", stop=True, tell=said.append)
                     await third.keeper.over()
                 count = await writer.finish(writing)
                 told = f"unrouted {client.unrouted}, unconfirmed {client.unconfirmed}"

@@ -1,25 +1,38 @@
 """A whole fleet of fake processes: started in order, kept, and ended."""
 
 import asyncio
+import logging
 import os
 import signal
 import stat
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.processes import Process, wait_until
 from tests.runtime.fleet.fakes import Fakes, gone, run, until
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.fleet.files import find_fleet, fleet_path, read_fleet
-from brokerwise.runtime.fleet.lock import FleetRunsError, last_holder
-from brokerwise.runtime.fleet.starting import BrokerStartError, CoordinatorStartError
-from brokerwise.runtime.fleet.stopping import stop_fleet
-from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
-from brokerwise.runtime.process.launch import EXIT_RESTART
+from brokerwise.runtime.fleet.children import (
+    BrokerStartError,
+    CoordinatorStartError,
+    DataClusterStartError,
+)
+from brokerwise.runtime.fleet.files import (
+    FleetRunsError,
+    find_fleet,
+    fleet_path,
+    last_holder,
+    read_fleet,
+)
+from brokerwise.runtime.fleet.joining import joined_broker
+from brokerwise.runtime.fleet.operator import FleetStatus, Operator
+from brokerwise.runtime.fleet.seeds import seed_of_count
+from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet, stop_fleet
+from brokerwise.runtime.process.launch import EXIT_RESTART, SEED_FILE
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role
-from brokerwise.runtime.seeding.plain import seed_of_count
 
 TWO = seed_of_count(2, "round-robin", {})
 
@@ -115,6 +128,80 @@ def test_a_broker_that_is_killed_comes_back_and_so_does_the_coordinator_on_its_p
     assert nothing_runs(fakes)
 
 
+def test_the_log_says_what_happens_to_processes(
+    tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def work() -> int:
+        settings = fakes.settings()
+        async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+            pid = fleet.pids["b1"]
+            os.kill(pid, signal.SIGKILL)
+            await alive(fleet, fakes, "b1", lives=2)
+            fakes.tell("b1", "exit 0")
+            os.kill(fleet.pids["b1"], signal.SIGKILL)
+            await until(lambda: "b1 has stopped, as it was told to" in caplog.messages)
+        return pid
+
+    pid = run(work())
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    lines = [line for _, line in said]
+    assert any(
+        line.startswith("b1 is up: http://") and line.endswith(f"process {pid}")
+        for line in lines
+    )
+    assert ("WARNING", "b1 ended with -9; starting it again in 0.05 s") in said
+    assert any(
+        line.startswith(f"fleet of {tmp_path} is up at http://") for line in lines
+    )
+    assert said[-1] == ("INFO", f"fleet of {tmp_path} is down")
+
+
+def test_the_log_says_what_was_given_up(
+    tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
+    fakes.tell("b1", "fail")
+    with pytest.raises(BrokerStartError):
+        run(_run_forever(tmp_path, fakes))
+    assert "b1 did not come up, and is given up" in caplog.text
+    assert "the port is taken" in caplog.text
+
+
+def test_what_the_coordinator_begins_with_is_left_for_it(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    async def work() -> Seed:
+        async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
+            path = tmp_path / SEED_FILE
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            return msgspec.json.decode(path.read_bytes(), type=Seed)
+
+    assert run(work()) == TWO
+
+
+def test_logs_of_the_fleet_before_are_removed_but_for_our_own(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name in ("b7.log", "b7.log.1", "up.log", "up.log.1"):
+        (logs / name).write_text("said before\n")
+
+    async def work() -> None:
+        async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
+            names = sorted(path.name for path in logs.iterdir())
+            assert names == [
+                "b0.log",
+                "b1.log",
+                "coordinator.log",
+                "up.log",
+                "up.log.1",
+            ]
+
+    run(work())
+
+
 def test_exit_codes_say_whether_a_broker_stays_out(
     tmp_path: Path, fakes: Fakes
 ) -> None:
@@ -175,7 +262,7 @@ def test_a_second_fleet_in_the_same_directory_is_refused_from_the_start(
 
 
 def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
-    tmp_path: Path, fakes: Fakes
+    tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with fleet_process(tmp_path, fakes) as first:
         first.line_with("ready")
@@ -186,6 +273,7 @@ def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
         async def work() -> None:
             settings = fakes.settings()
             async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+                assert f"process {former.pid}, which held it, was killed" in caplog.text
                 assert all(gone(start["pid"]) for start in fakes.starts()[:3])
                 assert fleet.file.secret == former.secret
                 assert read_fleet(tmp_path) == fleet.file
@@ -273,3 +361,133 @@ def fleet_process(state: Path, fakes: Fakes) -> Process:
 async def _run_forever(state: Path, fakes: Fakes) -> None:
     async with running_fleet(TWO, state=state, settings=fakes.settings()):
         await asyncio.Event().wait()
+
+
+DATA_CLUSTER = "data-cluster"
+
+
+def test_it_comes_before_the_others_which_are_told_where_it_is(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    state = tmp_path / "state"
+    wanted = fakes.data_cluster(master="local[1]", conf={"spark.a": "b"})
+    found = []
+
+    async def work() -> None:
+        settings = fakes.settings(data_cluster=wanted)
+        async with running_fleet(TWO, state=state, settings=settings) as fleet:
+            assert not gone(fleet.data_cluster_pid or 0)
+            assert read_fleet(state) == fleet.file
+            found.append(fleet.file)
+
+    run(work())
+    (file,) = found
+    assert file.data == str(state / "data")
+    names = [start["name"] for start in fakes.starts()]
+    assert names[:2] == [DATA_CLUSTER, "coordinator"]
+    data_cluster, coordinator, *brokers = fakes.starts()
+    assert coordinator["data_cluster"] == file.data_cluster
+    assert sorted(data_cluster["keys"]) == ["broker", "operator", "user"]
+    assert data_cluster["state"] == file.data
+    assert (data_cluster["master"], data_cluster["conf"]) == ("local[1]", wanted.conf)
+    for broker in brokers:
+        assert broker["data_cluster"] == file.data_cluster
+        assert broker["coordinator"] == file.coordinator
+        assert broker["state"] == ""
+        assert sorted(broker["keys"]) == ["broker", "user"]
+    assert all(gone(start["pid"]) for start in fakes.starts())
+
+
+def test_a_fleet_without_one_says_so(tmp_path: Path, fakes: Fakes) -> None:
+    async def work() -> None:
+        settings = fakes.settings()
+        async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+            assert (fleet.data_cluster, fleet.data_cluster_pid) == ("", None)
+            assert fleet.file.data == ""
+
+    run(work())
+    assert {start["data_cluster"] for start in fakes.starts()} == {""}
+
+
+@pytest.mark.parametrize("end", ["-9", "0", "3"])
+def test_whatever_it_ends_with_it_comes_back_on_its_port(
+    tmp_path: Path, fakes: Fakes, end: str
+) -> None:
+    said: list[str] = []
+
+    async def work() -> None:
+        settings = fakes.settings(data_cluster=fakes.data_cluster())
+        async with running_fleet(
+            TWO, state=tmp_path, settings=settings, tell=said.append
+        ) as fleet:
+            if end != "-9":
+                fakes.tell(DATA_CLUSTER, f"exit {end}")
+            os.kill(fleet.data_cluster_pid or 0, signal.SIGKILL)
+            await until(lambda: len(fakes.starts(DATA_CLUSTER)) >= 3 - (end == "-9"))
+            fakes.tell(DATA_CLUSTER, "obey")
+            await until(lambda: fleet.data_cluster_pid is not None)
+
+    run(work())
+    first, *later = fakes.starts(DATA_CLUSTER)
+    port = int(fakes.starts("b0")[0]["data_cluster"].rpartition(":")[2])
+    assert first["port"] == 0
+    assert {start["port"] for start in later} == {port}
+    assert any(
+        f"{DATA_CLUSTER} ended with {end}; starting it again" in line for line in said
+    )
+    assert len(fakes.starts("b0")) == len(fakes.starts("coordinator")) == 1
+
+
+def test_when_it_does_not_come_up_nothing_is_left_running(
+    tmp_path: Path, fakes: Fakes
+) -> None:
+    fakes.tell(DATA_CLUSTER, "fail")
+
+    async def work() -> None:
+        settings = fakes.settings(data_cluster=fakes.data_cluster())
+        async with running_fleet(TWO, state=tmp_path, settings=settings):
+            await asyncio.Event().wait()
+
+    with pytest.raises(DataClusterStartError, match="the data cluster exited with 1"):
+        run(work())
+    assert [start["name"] for start in fakes.starts()] == [DATA_CLUSTER]
+    assert all(gone(start["pid"]) for start in fakes.starts())
+    assert find_fleet(tmp_path) is None
+
+
+def test_data_stays_when_the_next_fleet_begins(tmp_path: Path, fakes: Fakes) -> None:
+    kept = tmp_path / "data" / "segments" / "1"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("records")
+    elsewhere = fakes.data_cluster(directory=tmp_path / "elsewhere")
+
+    async def work() -> None:
+        for wanted in (fakes.data_cluster(), elsewhere):
+            settings = fakes.settings(data_cluster=wanted)
+            async with running_fleet(TWO, state=tmp_path, settings=settings):
+                assert kept.read_text() == "records"
+
+    run(work())
+    places = [start["state"] for start in fakes.starts(DATA_CLUSTER)]
+    assert places == [str(tmp_path / "data"), str(tmp_path / "elsewhere")]
+
+
+def test_a_broker_that_joins_is_told_where_it_is(
+    tmp_path: Path, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def status(self: Operator) -> FleetStatus:
+        return FleetStatus((), {})
+
+    monkeypatch.setattr(Operator, "status", status)
+
+    async def work() -> str:
+        settings = fakes.settings(data_cluster=fakes.data_cluster())
+        async with (
+            running_fleet(TWO, state=tmp_path, settings=settings) as fleet,
+            joined_broker(fleet.file, tmp_path, "b9", settings=settings),
+        ):
+            return fleet.data_cluster
+
+    url = run(work())
+    (start,) = fakes.starts("b9")
+    assert start["data_cluster"] == url != ""

@@ -18,6 +18,8 @@ from tests.tiers import examples
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.fleet.approval import ApprovedPlan
+from brokerwise.runtime.fleet.seeds import overlay_seed, placement_seed
 from brokerwise.runtime.load.arrivals import Findings
 from brokerwise.runtime.load.crew import (
     Crew,
@@ -29,9 +31,6 @@ from brokerwise.runtime.load.crew import (
 )
 from brokerwise.runtime.load.traffic import Period, period_of
 from brokerwise.runtime.process.reporting import ReportingProcess
-from brokerwise.runtime.seeding.placed import placed_seed
-from brokerwise.runtime.seeding.plans import Approved
-from brokerwise.runtime.seeding.wired import wired_seed
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def period() -> Period:
         rates={"world": 10, "sport": 4},
     )
     plan = provisioned(workload, threshold=14, capacity=34)
-    return period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    return period_of(ApprovedPlan(plan, workload, placement_seed(plan, workload)))
 
 
 def shared(period: Period, workers: int) -> list[Task]:
@@ -94,7 +93,7 @@ def test_an_overlay_is_shared_out(
     case: tuple[Network, OverlayPlan], workers: int
 ) -> None:
     network, plan = case
-    period = period_of(Approved(plan, network, wired_seed(plan, network)))
+    period = period_of(ApprovedPlan(plan, network, overlay_seed(plan, network)))
     tasks = shared(period, workers)
     check(period, tasks)
     for task in tasks:
@@ -107,7 +106,7 @@ def test_a_subscriber_that_is_called_like_a_publisher_is_still_served() -> None:
         topics=["a"], subscribers=["replay/0"], rates={"a": 3}
     )
     plan = provisioned(workload, threshold=3, capacity=6)
-    period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    period = period_of(ApprovedPlan(plan, workload, placement_seed(plan, workload)))
     assert sum(task.expected for task in shared(period, 1)) == 3
 
 
@@ -116,7 +115,7 @@ def test_topics_of_one_broker_are_published_over_one_line() -> None:
         topics=["a", "b"], subscribers=["u", "u"], rates={"a": 3, "b": 2}
     )
     plan = provisioned(workload, threshold=5, capacity=20)
-    period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    period = period_of(ApprovedPlan(plan, workload, placement_seed(plan, workload)))
     (task,) = shared(period, 1)
     assert [speech.lines for speech in task.speeches] == [(1,), (1,)]
     assert len(task.lines) == 2

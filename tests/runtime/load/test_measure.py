@@ -97,8 +97,8 @@ def test_rows_appear_with_their_header_and_replace_earlier_ones(
 
 BURN = """
 import os, sys, time
-from brokerwise.runtime.process.lifecycle import take_place
-take_place({int(sys.argv[1])}, 19)
+from brokerwise.runtime.process.launch import set_scheduling
+set_scheduling({int(sys.argv[1])}, 19)
 child = os.fork()
 nice = os.getpriority(os.PRIO_PROCESS, 0)
 os.write(1, f"{os.sched_getaffinity(0)} {nice}\\n".encode())

@@ -15,6 +15,8 @@ from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.workload import Workload
 from brokerwise.runtime.broker.topics import Overlay
+from brokerwise.runtime.fleet.approval import ApprovedPlan
+from brokerwise.runtime.fleet.seeds import overlay_seed, placement_seed
 from brokerwise.runtime.load.arrivals import Findings
 from brokerwise.runtime.load.traffic import (
     Difference,
@@ -32,9 +34,6 @@ from brokerwise.runtime.load.traffic import (
     traffic_of,
 )
 from brokerwise.runtime.protocol.seed import Seed
-from brokerwise.runtime.seeding.placed import placed_seed
-from brokerwise.runtime.seeding.plans import Approved
-from brokerwise.runtime.seeding.wired import wired_seed
 
 
 @dataclass
@@ -103,7 +102,7 @@ def test_a_placement_carries_what_was_planned(
         rates={f"t{t}": rate for t, rate in enumerate(rates)},
     )
     plan = provisioned(workload, threshold=8, capacity=capacity)
-    period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    period = period_of(ApprovedPlan(plan, workload, placement_seed(plan, workload)))
     seen = replayed(period)
     assert seen == period.planned
     loads = [period.loads_of(seen)[b.name] for b in period.seed.brokers]
@@ -118,7 +117,7 @@ def test_an_overlay_carries_what_was_planned_at_the_planned_cost(
     case: tuple[Network, OverlayPlan],
 ) -> None:
     network, plan = case
-    period = period_of(Approved(plan, network, wired_seed(plan, network)))
+    period = period_of(ApprovedPlan(plan, network, overlay_seed(plan, network)))
     seen = replayed(period)
     assert seen == period.planned
     assert period.cost_of(seen) == plan.objective
@@ -138,7 +137,7 @@ def test_a_period_says_how_long_it_takes_and_how_large_messages_are() -> None:
         message_bytes=7,
     )
     plan = provisioned(workload, threshold=3, capacity=6)
-    period = period_of(Approved(plan, workload, placed_seed(plan, workload)))
+    period = period_of(ApprovedPlan(plan, workload, placement_seed(plan, workload)))
     assert (period.seconds, period.message_bytes, period.messages) == (60, 7, 3)
     assert period.planned.deliveries == 3
     assert np.array_equal(list(period.loads.values()), [6])

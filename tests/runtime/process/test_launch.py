@@ -7,6 +7,7 @@ from tests.runtime.values import any_value
 from tests.tiers import examples
 
 from brokerwise.runtime.process.launch import Launch, Ready
+from brokerwise.runtime.process.logs import LogFormat, LogLevel, LogSettings
 from brokerwise.runtime.protocol.control import convert
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
@@ -21,6 +22,13 @@ def test_a_launch_is_one_line_that_says_everything(data: st.DataObject) -> None:
         line = msgspec.json.encode(said)
         assert b"\n" not in line
         assert convert(line, kind) == said
+
+
+def test_the_launch_of_a_version_before_can_be_read() -> None:
+    line = b'{"name": "b0", "host": "h", "port": 0, "keys": {}}'
+    launch = convert(line, Launch)
+    assert launch == Launch("b0", "h", 0, {})
+    assert launch.log == LogSettings(LogFormat.TEXT, LogLevel.INFO)
 
 
 def test_a_process_can_do_with_its_keys_what_it_was_given_them_for() -> None:

@@ -6,10 +6,13 @@ import sys
 
 import uvloop
 
-from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.process import Broker
-from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.process.launch import (
+    Launch,
+    announce,
+    run_process,
+    stop_requested,
+)
 from brokerwise.runtime.process.open_files import OpenFiles, allow_many_files
 
 log = logging.getLogger(__name__)
@@ -24,21 +27,17 @@ async def serve(launch: Launch, files: OpenFiles) -> int:
 
 
 def main() -> int:
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s"
+    return run_process(_main)
+
+
+def _main(launch: Launch) -> int:
+    files = allow_many_files()
+    log.info(
+        "may have %s files open; takes connections up to %s of them",
+        *(f"{files.limit:,}", f"{files.open_to_all:,}"),
     )
-    try:
-        launch = read_launch()
-        files = allow_many_files()
-        log.info(
-            "may have %s files open; takes connections up to %s of them",
-            *(f"{files.limit:,}", f"{files.open_to_all:,}"),
-        )
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(serve(launch, files))
-    except BrokerwiseError as error:
-        sys.stderr.write(f"error: {error.message}\n")
-        return 3
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(launch, files))
 
 
 if __name__ == "__main__":

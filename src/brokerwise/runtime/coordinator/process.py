@@ -2,24 +2,28 @@
 when it is told to or when the process that started it has gone."""
 
 import asyncio
-import logging
-import sys
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+import msgspec
 import uvloop
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.coordinator.store import STATE_FILE, Store
+from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
 from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
-from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.process.launch import (
+    SEED_FILE,
+    Launch,
+    announce,
+    run_process,
+    stop_requested,
+)
 from brokerwise.runtime.process.open_files import allow_many_files
 from brokerwise.runtime.protocol.data import (
     Channels,
@@ -27,32 +31,35 @@ from brokerwise.runtime.protocol.data import (
     Datasets,
     DatasetStatus,
 )
+from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Role
 
 T = TypeVar("T")
 DATA_SECONDS = 10.0
 
-log = logging.getLogger(__name__)
-
 
 def main() -> int:
     """The exit code: 0 after a stop in good order, 3 after a failure."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s"
-    )
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    try:
-        launch = read_launch()
-        allow_many_files()
-        with (
-            Store(Path(launch.state) / STATE_FILE) as store,
-            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-        ):
-            runner.run(run(launch, store))
-    except (BrokerwiseError, OSError) as cause:
-        log.error("error: %s", cause)
-        return 3
+    return run_process(_main)
+
+
+def _main(launch: Launch) -> int:
+    allow_many_files()
+    with (
+        _opened(Path(launch.state)) as store,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(run(launch, store))
     return 0
+
+
+def _opened(state: Path) -> Store:
+    """The state of the coordinator before; of a new fleet, one made from its seed."""
+    path, seed = state / STATE_FILE, state / SEED_FILE
+    if seed.exists():
+        seed_store(path, msgspec.json.decode(seed.read_bytes(), type=Seed))
+        seed.unlink()
+    return Store(path)
 
 
 async def run(launch: Launch, store: Store) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import logging
 import os
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +16,6 @@ import uvloop
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from brokerwise.model.errors import BrokerwiseError
 from brokerwise.pipeline.session import LOCAL_MASTER, start_session
 from brokerwise.runtime.data_cluster.api import make_app
 from brokerwise.runtime.data_cluster.brokers import Notifier
@@ -27,8 +25,12 @@ from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
-from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested
+from brokerwise.runtime.process.launch import (
+    Launch,
+    announce,
+    run_process,
+    stop_requested,
+)
 from brokerwise.runtime.process.open_files import allow_many_files
 from brokerwise.runtime.protocol.names import SOURCE
 from brokerwise.runtime.protocol.tokens import Role
@@ -42,7 +44,10 @@ log = logging.getLogger(__name__)
 
 def main() -> int:
     """The exit code: 0 after a stop in good order, 3 after a failure."""
-    code = _main()
+    # Spark's, which prints the whole stack of every query that fails. By Spark's own
+    # way: a plain logger of this name would break its calls.
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
+    code = run_process(_main)
     if _is_starting() or not _stops_in_time():
         # Nobody can wait for it. Its standard input ends with us, and it with that.
         logging.shutdown()
@@ -50,31 +55,13 @@ def main() -> int:
     return code
 
 
-def _main() -> int:
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s"
-    )
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    # Py4J says of each lost connection to the JVM, with a traceback, and some of it
-    # under no name, what we say once in our own words.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    logging.getLogger().handlers[0].addFilter(lambda record: record.name != "root")
-    # Spark's, which prints the whole stack of every query that fails. By Spark's own
-    # way: a plain logger of this name would break its calls.
-    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
-    try:
-        launch = read_launch()
-        allow_many_files()
-        with (
-            Store(Path(launch.state).resolve()) as store,
-            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-        ):
-            runner.run(run(launch, store))
-    except (BrokerwiseError, OSError) as cause:
-        log.error("error: %s", cause)
-        for detail in getattr(cause, "details", ()):
-            log.error("  %s", detail)
-        return 3
+def _main(launch: Launch) -> int:
+    allow_many_files()
+    with (
+        Store(Path(launch.state).resolve()) as store,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(run(launch, store))
     return 0
 
 

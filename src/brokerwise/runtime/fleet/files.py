@@ -1,23 +1,42 @@
-"""fleet.json: where a fleet that runs can be reached, and with which tokens; and
-the secret that these are signed with, which the next fleet of the same state has too.
+"""The files of a state directory.
+
+fleet.json says where a fleet that runs can be reached, and with which tokens. The
+secret that these are signed with stays for the next fleet. The lock lets one fleet at
+a time have the directory, also over crashes: it is handed down to the processes of a
+fleet, and is free once the last of them has gone. Both files name a process by its id
+and start time, for ids are used again.
 """
 
+import asyncio
+import fcntl
+import logging
 import os
+import platform
 import secrets
+import signal
 import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
-from brokerwise.model.errors import InputError
-from brokerwise.runtime.fleet.processes import ProcessName, machine
+from brokerwise.model.errors import BrokerwiseError, InputError
 
 FORMAT = 1
 DEFAULT_STATE = Path("out/fleet")
-_NAME = "fleet.json"
+ORPHAN_SECONDS = 15.0  # processes whose fleet was killed have gone by then
+_FLEET = "fleet.json"
 _SECRET = "secret"
 _SECRET_BYTES = 32
+_LOCK = "lock"
+_LOCK_POLL_SECONDS = 0.05
+_STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted behind the name
+_MACHINE_ID = Path("/etc/machine-id")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -75,11 +94,11 @@ class FleetFile:
     @property
     def running(self) -> bool:
         """Of a fleet elsewhere only its coordinator can say that it has ended."""
-        return self.is_elsewhere or ProcessName(self.pid, self.started).running
+        return self.is_elsewhere or ProcessId(self.pid, self.started).running
 
 
 def fleet_path(state: Path) -> Path:
-    return state / _NAME
+    return state / _FLEET
 
 
 def read_fleet(state: Path) -> FleetFile:
@@ -87,7 +106,7 @@ def read_fleet(state: Path) -> FleetFile:
     fleet = find_fleet(state)
     if fleet is None:
         raise InputError(
-            f"no fleet runs here: {state} has no {_NAME}", hint=_start_hint(state)
+            f"no fleet runs here: {state} has no {_FLEET}", hint=_start_hint(state)
         )
     if not fleet.running:
         raise InputError(
@@ -131,21 +150,26 @@ def find_fleet(state: Path) -> FleetFile | None:
             hint="Remove it and start the fleet again.",
         ) from cause
     if fleet.format != FORMAT:
-        raise InputError(f"{path} has format {fleet.format}, expected {FORMAT}")
+        raise InputError(
+            f"{path} has format {fleet.format}, expected {FORMAT}: another version of "
+            "brokerwise wrote it",
+            hint="End that fleet with the version that started it; if it runs no more, "
+            f"remove {path}.",
+        )
     return fleet
 
 
 def write_fleet(state: Path, fleet: FleetFile) -> None:
     """Put fleet.json in place, for its owner only; readers see all of it or none."""
     content = msgspec.json.format(msgspec.json.encode(fleet)) + b"\n"
-    _put(fleet_path(state), content)
+    write_private(fleet_path(state), content)
 
 
 def remove_fleet(state: Path) -> None:
     fleet_path(state).unlink(missing_ok=True)
 
 
-def kept_secret(state: Path) -> bytes:
+def state_secret(state: Path) -> bytes:
     """What all keys of this state's fleets are made of. The first one makes it.
 
     Whoever calls holds the lock of the state directory. Raises InputError for a file
@@ -156,7 +180,7 @@ def kept_secret(state: Path) -> bytes:
         mode, content = stat.S_IMODE(path.stat().st_mode), path.read_bytes()
     except FileNotFoundError:
         secret = secrets.token_bytes(_SECRET_BYTES)
-        _put(path, secret.hex().encode() + b"\n")
+        write_private(path, secret.hex().encode() + b"\n")
         return secret
     except OSError as cause:
         raise InputError(f"cannot read {path}: {cause.strerror}") from cause
@@ -185,7 +209,20 @@ def _from_hex(content: bytes) -> bytes:
         return b""
 
 
-def _put(path: Path, content: bytes) -> None:
+def log_path(state: Path, name: str) -> Path:
+    """Where the output of a process goes; a name may hold what no file name may."""
+    return state / "logs" / f"{quote(name, safe=' ')}.log"
+
+
+def remove_logs(state: Path) -> None:
+    """Those of an earlier fleet, but for our own, if we were detached."""
+    for name in ("*.log", "*.log.1"):
+        for path in (state / "logs").glob(name):
+            if path.name.partition(".")[0] != "up":
+                path.unlink()
+
+
+def write_private(path: Path, content: bytes) -> None:
     """A file for its owner only, there whole or not at all, and on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
@@ -204,3 +241,148 @@ def _put(path: Path, content: bytes) -> None:
 def _start_hint(state: Path) -> str:
     option = "" if state == DEFAULT_STATE else f" --state {state}"
     return f"Start one: brokerwise up{option}"
+
+
+def machine() -> str:
+    """The machine that process ids are of: its name, and its id if it has one."""
+    try:
+        number = _MACHINE_ID.read_text(errors="replace").strip()
+    except OSError:
+        number = ""
+    return f"{platform.node()} {number}".strip()
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot; None if there is none.
+
+    A process that has ended and was not waited for yet counts as none. Where there
+    is no /proc, a process that lives started at 0: its id alone has to do.
+    """
+    if not Path("/proc/self/stat").exists():
+        return 0 if _answers(pid) else None
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the name may hold anything
+    return None if fields[_STATE] in "ZX" else int(fields[_STARTED])
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """A process, and no other that comes to have its id."""
+
+    pid: int
+    started: int
+
+    @classmethod
+    def ours(cls) -> "ProcessId":
+        return cls(os.getpid(), start_time(os.getpid()) or 0)
+
+    @property
+    def running(self) -> bool:
+        return start_time(self.pid) == self.started
+
+    def send(self, number: signal.Signals) -> bool:
+        """Signal exactly this process; False if it has gone."""
+        if not self.running:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+            return True
+        return False
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class FleetRunsError(InputError):
+    """A fleet runs with this state directory already."""
+
+    def __init__(self, state: Path, pid: int) -> None:
+        self.state, self.pid = state, pid
+        super().__init__(
+            f"a fleet runs in {state} already (process {pid})",
+            hint=f"End it with: brokerwise down --state {state}, "
+            "or start another with --state DIR.",
+        )
+
+
+class OrphansError(BrokerwiseError):
+    """The fleet was killed, and something of it does not end."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        super().__init__(
+            f"the fleet of {state} was killed, and a process of it is still there "
+            f"after {ORPHAN_SECONDS:g} s",
+            hint=f"Find it with: fuser {state / _LOCK}",
+        )
+
+
+@asynccontextmanager
+async def hold_lock(state: Path) -> AsyncIterator[int]:
+    """The lock of a state directory, as a file descriptor to hand down.
+
+    Raises FleetRunsError if a fleet runs. Waits for the last processes of one that
+    was killed, OrphansError if they stay.
+    """
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(state / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        killed = last_holder(state)
+        await _take(descriptor, state)
+        if killed is not None:
+            log.warning(
+                "took over the lock of %s: process %d, which held it, was killed",
+                *(state, killed.pid),
+            )
+        us = ProcessId.ours()
+        _write_holder(descriptor, f"{us.pid} {us.started}\n")
+        try:
+            yield descriptor
+        finally:
+            _write_holder(descriptor, "")
+    finally:
+        os.close(descriptor)
+
+
+def _write_holder(descriptor: int, text: str) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, text.encode(), 0)
+
+
+async def _take(descriptor: int, state: Path) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + ORPHAN_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = last_holder(state)
+            if holder is not None and holder.running:
+                raise FleetRunsError(state, holder.pid) from None
+            if loop.time() > deadline:
+                raise OrphansError(state) from None
+            await asyncio.sleep(_LOCK_POLL_SECONDS)
+        else:
+            return
+
+
+def last_holder(state: Path) -> ProcessId | None:
+    """The process that has the lock, or was killed when it had; None if it was given
+    back."""
+    try:
+        words = (state / _LOCK).read_bytes().split()
+    except OSError:
+        return None
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        return None
+    return ProcessId(int(words[0]), int(words[1]))

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brokerwise.model.errors import InputError
+from brokerwise.runtime.fleet.children import Keeper, Tell
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.fleet.keeper import Keeper, Tell
 from brokerwise.runtime.fleet.operator import OperationRefusedError, Operator
-from brokerwise.runtime.fleet.programs import Programs
 from brokerwise.runtime.fleet.settings import Settings, Tls
-from brokerwise.runtime.fleet.supervisor import kept
+from brokerwise.runtime.fleet.supervisor import Programs, all_running
 from brokerwise.runtime.net.errors import UnreachableError
 from brokerwise.runtime.protocol.names import next_broker, refusal
 from brokerwise.runtime.protocol.tokens import Keys
@@ -58,7 +57,7 @@ async def joined_broker(
     programs = Programs(state, keys, settings or joining_settings(fleet))
     broker = programs.broker(name, fleet.coordinator, fleet.data_cluster)
     keeper = programs.keeper(broker, tell)
-    async with kept([keeper]):
+    async with all_running([keeper]):
         ready = await keeper.came_up()
         yield JoinedBroker(name, ready.url, ready.pid, keeper)
 
@@ -77,7 +76,7 @@ def joining_settings(fleet: FleetFile, host: str = "") -> Settings:
     return Settings(host=host or fleet.host, tls=tls)
 
 
-async def fleet_over(fleet: FleetFile, patience: float = SILENT_SECONDS) -> None:
+async def fleet_ended(fleet: FleetFile, patience: float = SILENT_SECONDS) -> None:
     """Returns when the process that keeps the fleet has gone; if another machine
     keeps it, when the coordinator has not answered for so long, or refuses us."""
     if fleet.is_elsewhere:

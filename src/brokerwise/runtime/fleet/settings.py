@@ -5,9 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from brokerwise.runtime.fleet.children import START_SECONDS, STOP_SECONDS
-from brokerwise.runtime.fleet.restarts import FIRST_SECONDS, MOST_SECONDS
+from brokerwise.runtime.fleet.children import (
+    FIRST_SECONDS,
+    MOST_SECONDS,
+    START_SECONDS,
+    STOP_SECONDS,
+)
 from brokerwise.runtime.net.tls import check_tls
+from brokerwise.runtime.process.logs import LogSettings
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Settings:
     `broker_cores` what they run on; empty: all there are. With `broker_nice` below 0
     brokers go before others, where that is allowed. Without `data_cluster` there are
     no datasets and no channels; without `step_limit` any number of messages may wait
-    for a processing step."""
+    for a processing step. `log` is how all of them say what happens."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -83,3 +88,4 @@ class Settings:
     broker_cores: tuple[int, ...] = ()
     broker_nice: int = 0
     step_limit: bool = True
+    log: LogSettings = field(default_factory=LogSettings)

@@ -19,7 +19,7 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.load import crew, generator
 from brokerwise.runtime.load.generator import Generator
 from brokerwise.runtime.load.worker import Worker
-from brokerwise.runtime.process.lifecycle import take_place
+from brokerwise.runtime.process.launch import set_scheduling
 
 LINE_BYTES = 1 << 26  # of a command at most
 
@@ -35,7 +35,7 @@ def main() -> None:
         return
     task = generator.task_of(line)
     os.setsid()
-    take_place(task.cores, task.nice)
+    set_scheduling(task.cores, task.nice)
     uvloop.run(_measure(task))
 
 

@@ -28,6 +28,7 @@ import msgspec
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.latency import LatencyRows
+from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
 from brokerwise.runtime.load.generator import (
@@ -40,7 +41,6 @@ from brokerwise.runtime.load.generator import (
 from brokerwise.runtime.load.trials import Trial
 from brokerwise.runtime.process.reporting import ReportingProcess
 from brokerwise.runtime.protocol.tokens import Keys, Role
-from brokerwise.runtime.seeding.plain import seed_of_count
 from brokerwise.storage.latency_data import (
     HEADER,
     LatencyHeader,

@@ -14,10 +14,10 @@ from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Plan
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.fleet.approval import ApprovedPlan
+from brokerwise.runtime.fleet.seeds import subchannel
 from brokerwise.runtime.load.arrivals import Findings
 from brokerwise.runtime.protocol.seed import Seed
-from brokerwise.runtime.seeding.plans import Approved
-from brokerwise.runtime.seeding.wired import subchannel
 
 Counts = Mapping[tuple[str, str], int]
 
@@ -182,12 +182,12 @@ class Period:
         return access + sum(count * self.core.get(link, 0) for link, count in links)
 
 
-def period_of(approved: Approved) -> Period:
+def period_of(approved: ApprovedPlan) -> Period:
     """The period of a plan of any kind that runs."""
     match approved:
-        case Approved(Plan() as plan, Workload() as workload):
+        case ApprovedPlan(Plan() as plan, Workload() as workload):
             return _placed(approved.seed, plan, workload)
-        case Approved(OverlayPlan() as plan, Network() as network):
+        case ApprovedPlan(OverlayPlan() as plan, Network() as network):
             return _wired(approved.seed, plan, network)
     raise TypeError(f"no plan that runs: {approved.plan!r}")
 

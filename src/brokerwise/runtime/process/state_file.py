@@ -21,6 +21,19 @@ class StateError(BrokerwiseError):
     """The state file is missing, of another version, or somebody else's."""
 
 
+class StateVersionError(StateError):
+    """Another version of the program wrote the state file."""
+
+    def __init__(self, path: Path, found: int, expected: int) -> None:
+        self.path, self.found, self.expected = path, found, expected
+        super().__init__(
+            f"the state {path} has version {found}; this program reads version "
+            f"{expected}",
+            hint="Use the version of brokerwise that wrote it. To begin without what "
+            f"it holds: end the fleet, move {path} away, and start the fleet again.",
+        )
+
+
 @contextmanager
 def transaction(sql: Sql) -> Iterator[None]:
     sql.execute("BEGIN IMMEDIATE")
@@ -51,10 +64,7 @@ def open_state(path: Path, version: int, *, synchronous: str) -> Sql:
         raise StateError(f"cannot read the state {path}: {cause}") from None
     if found != version:
         sql.close()
-        raise StateError(
-            f"the state {path} has version {found}; this program reads version "
-            f"{version}"
-        )
+        raise StateVersionError(path, found, version)
     return sql
 
 

@@ -9,17 +9,15 @@ from brokerwise.auditing.findings import Findings
 from brokerwise.auditing.memory import audit_directory
 from brokerwise.auditing.overlay import audit_overlay_directory
 from brokerwise.model.colocation import ColocationPlan
-from brokerwise.model.errors import InputError
+from brokerwise.model.errors import InputError, MissingBasisError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.fleet.seeds import colocation_seed, overlay_seed, placement_seed
 from brokerwise.runtime.protocol.names import is_pattern, matches
 from brokerwise.runtime.protocol.seed import Seed
-from brokerwise.runtime.seeding.colocated import colocated_seed
-from brokerwise.runtime.seeding.placed import placed_seed
-from brokerwise.runtime.seeding.wired import wired_seed
 from brokerwise.storage.colocation_plan import read_colocation_plan
 from brokerwise.storage.network import read_network
 from brokerwise.storage.overlay_plan import read_overlay_header, read_overlay_plan
@@ -46,7 +44,7 @@ class UnsoundPlanError(InputError):
 
 
 @dataclass(frozen=True, eq=False)
-class Approved:
+class ApprovedPlan:
     """A plan that its audit found to be right, with what it was made for, a workload,
     (of an overlay) a network, or (of a co-location) topics, and the seed of a fleet
     that runs it."""
@@ -82,7 +80,7 @@ def seed_of_plan(
     return replace(seed, steps={**seed.steps, **given})
 
 
-def approved_plan(place: Place, workload: Place | None = None) -> Approved:
+def approved_plan(place: Place, workload: Place | None = None) -> ApprovedPlan:
     """A plan that may run, whole and in memory. Raises what `seed_of_plan` does."""
     kind = plan_kind(place)
     if kind == "overlay":
@@ -97,33 +95,35 @@ def approved_plan(place: Place, workload: Place | None = None) -> Approved:
     )
 
 
-def _approved_placement(place: Place, given: Place | None) -> Approved:
+def _approved_placement(place: Place, given: Place | None) -> ApprovedPlan:
     header = read_plan_header(place)
     _refuse_without_plan(place, header.status)
     _refuse_wrong(place, _found(lambda: audit_directory(place, given)))
     plan = read_plan(place)
     workload = read_workload(given or Place(header.workload["path"]))
-    seed = replace(placed_seed(plan, workload), period_seconds=workload.period_seconds)
-    return Approved(plan, workload, _signed(seed, place, header.digest))
+    seed = replace(
+        placement_seed(plan, workload), period_seconds=workload.period_seconds
+    )
+    return ApprovedPlan(plan, workload, _signed(seed, place, header.digest))
 
 
-def _approved_overlay(place: Place, given: Place | None) -> Approved:
+def _approved_overlay(place: Place, given: Place | None) -> ApprovedPlan:
     header = read_overlay_header(place)
     _refuse_without_plan(place, header.status)
     _refuse_wrong(place, _found(lambda: audit_overlay_directory(place, given)))
     plan = read_overlay_plan(place)
     network = read_network(given or Place(header.network["path"]))
-    seed = replace(wired_seed(plan, network), period_seconds=network.period_seconds)
-    return Approved(plan, network, _signed(seed, place, header.digest))
+    seed = replace(overlay_seed(plan, network), period_seconds=network.period_seconds)
+    return ApprovedPlan(plan, network, _signed(seed, place, header.digest))
 
 
-def _approved_colocation(place: Place, given: Place | None) -> Approved:
+def _approved_colocation(place: Place, given: Place | None) -> ApprovedPlan:
     stored = read_colocation_plan(place)
     _refuse_without_plan(place, stored.header.status)
     audit = _found(lambda: audit_colocation_directory(place, topics=given))
     _refuse_wrong(place, audit)
-    seed = colocated_seed(stored.plan, stored.topics)
-    return Approved(
+    seed = colocation_seed(stored.plan, stored.topics)
+    return ApprovedPlan(
         stored.plan, stored.topics, _signed(seed, place, stored.header.digest)
     )
 
@@ -164,7 +164,10 @@ def _found(audit: Callable[[], T]) -> T:
     """What an audit gives; its advice is for its own command, ours for ours."""
     try:
         return audit()
-    except InputError as error:
-        if error.hint.startswith("Name its "):
-            error.hint = "Name where it is with --workload DIR."
+    except MissingBasisError as error:
+        error.hint = (
+            f"Put it back: {error.path}"  # no option names a model
+            if error.what == "model"
+            else "Name where it is with --workload DIR."
+        )
         raise

@@ -12,10 +12,10 @@ from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.subchannels import Axis as ModelAxis
+from brokerwise.runtime.fleet.approval import UnsoundPlanError, seed_of_plan
+from brokerwise.runtime.fleet.seeds import overlay_seed
 from brokerwise.runtime.protocol.control import Axis, Branch
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
-from brokerwise.runtime.seeding.plans import UnsoundPlanError, seed_of_plan
-from brokerwise.runtime.seeding.wired import wired_seed
 from brokerwise.storage.network import write_network
 from brokerwise.storage.overlay_plan import read_overlay_header, write_overlay_plan
 from brokerwise.storage.place import Place
@@ -64,7 +64,7 @@ def test_points_that_are_not_in_a_plane_are_left_out() -> None:
     network = network_of(
         publishes=[{}], wants=[[]], users=[(0,)], brokers=[(0,)], capacity=[1]
     )
-    seed = wired_seed(plan_of(network, [0]), network)
+    seed = overlay_seed(plan_of(network, [0]), network)
     assert seed.brokers == (SeedBroker("b0", 1),)
     assert seed.sessions == (SeedSession("u0", "b0", ()),)
 
@@ -131,7 +131,7 @@ def test_content_gets_once_to_every_broker_that_wants_it(
     case: tuple[Network, OverlayPlan],
 ) -> None:
     network, plan = case
-    seed = wired_seed(plan, network)
+    seed = overlay_seed(plan, network)
     truth = Literal(network, plan.broker.tolist())
     for source, number in truth.sources():
         brokers = reached(seed, f"b{source}", f"subchannel/{number}")
@@ -152,5 +152,5 @@ def test_axes_of_several_dimensions_are_kept() -> None:
         capacity=[1],
         axes=axes,
     )
-    seed = wired_seed(plan_of(network, [0]), network)
+    seed = overlay_seed(plan_of(network, [0]), network)
     assert [a.attribute for a in seed.overlay["b0"].axes] == ["x", "y"]

@@ -6,13 +6,15 @@ from dataclasses import replace
 import pytest
 from tests.runtime.fleet.fakes import run
 
-from brokerwise.runtime.fleet.emptying import (
+from brokerwise.runtime.fleet.operator import (
+    BrokerStatus,
+    FleetStatus,
+    Operator,
+    StalledError,
     UnknownBrokerError,
-    drain,
+    drain_broker,
     rolling_restart,
 )
-from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus, Operator
-from brokerwise.runtime.fleet.watching import StalledError
 from brokerwise.runtime.net.errors import UnreachableError
 
 
@@ -128,7 +130,7 @@ def test_a_broker_that_does_not_come_back_is_told_of() -> None:
 def test_a_drain_is_over_when_the_broker_is_empty() -> None:
     fleet = Remembering(broker("b0"), broker("b1"))
     said: list[str] = []
-    assert run(drain(fleet, "b0", stop=False, tell=said.append)) == 4
+    assert run(drain_broker(fleet, "b0", stop=False, tell=said.append)) == 4
     assert fleet.brokers["b0"].state == "drained"
     assert said == ["b0: 4 sessions to move", "b0: drained"]
 
@@ -136,11 +138,11 @@ def test_a_drain_is_over_when_the_broker_is_empty() -> None:
 def test_a_drain_that_stops_is_over_when_the_broker_has_gone() -> None:
     fleet = Remembering(broker("b0", 1), broker("b1"))
     said: list[str] = []
-    assert run(drain(fleet, "b0", stop=True, tell=said.append)) == 1
+    assert run(drain_broker(fleet, "b0", stop=True, tell=said.append)) == 1
     assert fleet.calls == ["drain b0 stop"]
     assert said == ["b0: 1 session to move", "b0: stopped"]
 
 
 def test_a_broker_that_is_not_there_cannot_be_drained() -> None:
     with pytest.raises(UnknownBrokerError):
-        run(drain(Remembering(broker("b0")), "b1", stop=False, tell=ignored))
+        run(drain_broker(Remembering(broker("b0")), "b1", stop=False, tell=ignored))

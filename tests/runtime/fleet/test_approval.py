@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 from tests.auditing.edits import move_a_pair
 from tests.auditing.forge import Forgery, forged
 from tests.auditing.naive import filled, provisioned, saved
+from tests.colocation import save_model, save_topics, some_topics
 from tests.tiers import examples
 
+from brokerwise.cli.main import run as command_line
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.workload import Workload
+from brokerwise.runtime.fleet.approval import UnsoundPlanError, seed_of_plan
+from brokerwise.runtime.fleet.seeds import placement_seed
 from brokerwise.runtime.protocol.seed import SeedSession
-from brokerwise.runtime.seeding.placed import placed_seed
-from brokerwise.runtime.seeding.plans import UnsoundPlanError, seed_of_plan
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import read_plan_header
 from brokerwise.storage.workload import write_workload
@@ -160,10 +162,26 @@ def test_sessions_add_up_to_the_loads_of_the_plan(
         rates={f"t{t}": rate for t, rate in enumerate(rates)},
     )
     plan = provisioned(workload, threshold=20, capacity=capacity)
-    seed = placed_seed(plan, workload)
+    seed = placement_seed(plan, workload)
     served = Counter((s.broker, topic) for s in seed.sessions for topic in s.topics)
     loads = Counter[str]()
     for (broker, topic), count in served.items():
         loads[broker] += seed.rates[topic] * (1 + count)
     assert [loads[b.name] for b in seed.brokers] == plan.brokers.load.tolist()
     assert len({(s.user, s.broker) for s in seed.sessions}) == len(seed.sessions)
+
+
+def test_a_model_elsewhere_is_to_be_put_back_as_no_option_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_model("m")
+    topics = save_topics("t.csv", some_topics())
+    options = ["--model", "m", "--target-ms", "100", "--k", "4", "--out", "p"]
+    assert command_line(["colocate", topics, *options]) == 0
+    model = (tmp_path / "m").rename(tmp_path / "moved")
+    with pytest.raises(InputError, match="is not where it says") as caught:
+        seed_of_plan(Place("p"))
+    assert caught.value.hint == f"Put it back: {tmp_path / 'm'}"
+    model.rename(tmp_path / "m")
+    assert seed_of_plan(Place("p")).kind == "colocate"

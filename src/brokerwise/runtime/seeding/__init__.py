@@ -1,1 +1,0 @@
-"""What a fleet starts from: a plan directory, or so many brokers."""
