@@ -19,7 +19,7 @@ from brokerwise.cli.main import run
 from brokerwise.runtime.fleet.files import FleetFile, read_fleet
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.processes import started
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 
 Captured = pytest.CaptureFixture[str]
 GONE = ("lost", "stopped")

@@ -20,7 +20,7 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item
 from brokerwise.runtime.client.events import Event, GapTold, Received
-from brokerwise.runtime.client.following import Following
+from brokerwise.runtime.client.inbox import Following
 from brokerwise.runtime.data_cluster.brokers import check_epoch, create_broker
 from brokerwise.runtime.data_cluster.store import new_state
 from brokerwise.runtime.data_cluster.subscriptions import (

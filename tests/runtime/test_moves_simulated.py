@@ -17,8 +17,8 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item
 from brokerwise.runtime.client.events import GapTold, Received
-from brokerwise.runtime.client.following import Following
-from brokerwise.runtime.client.routes import Routes
+from brokerwise.runtime.client.inbox import Following
+from brokerwise.runtime.client.publisher import Routes
 from brokerwise.runtime.protocol.control import (
     Address,
     CursorRow,

@@ -30,7 +30,7 @@ from tests.runtime.coordinator.fakes import (
 from tests.runtime.coordinator.watchers import watcher
 
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 from brokerwise.runtime.process.launch import Launch, Ready
 from brokerwise.runtime.protocol.limits import LOGIN_SECONDS
 from brokerwise.runtime.protocol.tokens import Role

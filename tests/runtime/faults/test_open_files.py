@@ -13,7 +13,7 @@ from brokerwise.runtime.fleet.operator import BrokerStatus, Operator
 from brokerwise.runtime.fleet.settings import Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
 from brokerwise.runtime.net.errors import RefusedError
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 from brokerwise.runtime.protocol.limits import LEASE_SECONDS, LOGIN_SECONDS
 from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.runtime.seeding.plain import seed_of_count

@@ -9,7 +9,7 @@ from brokerwise.runtime.broker.admission import RefusedLoginError, admit
 from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Line, Session
-from brokerwise.runtime.net.server import frame_text
+from brokerwise.runtime.net.connection import frame_text
 from brokerwise.runtime.protocol.frames import (
     Beat,
     CloseCode,

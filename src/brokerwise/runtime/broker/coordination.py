@@ -13,8 +13,9 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
-from brokerwise.runtime.net.requests import KeptLine, RefusedError, ask
-from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.http import KeptLine, ask
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.control import (
     BrokerConfiguration,
     BrokerRegistration,

@@ -8,8 +8,9 @@ from typing import TypeVar
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.channels import Channels
 from brokerwise.runtime.broker.feeding import Feeds
-from brokerwise.runtime.net.requests import RefusedError, ask, request
-from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.http import ask, request
+from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreated,

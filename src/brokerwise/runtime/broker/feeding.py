@@ -11,8 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.net.requests import RefusedError
-from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.names import DATASET
 
 GATHER_SECONDS = 0.1  # records that come within it go together

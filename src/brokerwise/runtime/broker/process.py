@@ -21,8 +21,9 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
 from brokerwise.runtime.broker.steps import Steps
 from brokerwise.runtime.broker.topic import Item
+from brokerwise.runtime.net.connection import frame_text
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.net.server import Connection, Server, frame_text, serve
+from brokerwise.runtime.net.server import Connection, Server, serve
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process import open_files
 from brokerwise.runtime.process.launch import EXIT_RESTART, Launch

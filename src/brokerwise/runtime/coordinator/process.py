@@ -13,8 +13,8 @@ from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import Launch
 from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested

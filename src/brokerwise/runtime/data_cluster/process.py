@@ -23,8 +23,8 @@ from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.notifying import Notifier
 from brokerwise.runtime.data_cluster.service_session import service_settings
 from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import Launch
 from brokerwise.runtime.process.lifecycle import announce, read_launch, stop_requested

@@ -21,7 +21,7 @@ from brokerwise.runtime.data_cluster.preparing import Nothing, Prepared, Prepari
 from brokerwise.runtime.data_cluster.result_files import Written, write_results
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.data_cluster.views import Work
-from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.net.tasks import Backoff
 
 if TYPE_CHECKING:
     from brokerwise.runtime.data_cluster.sql.checking import CheckedQuery

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.net.errors import RefusedError
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 

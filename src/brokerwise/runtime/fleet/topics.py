@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import BrokerStatus, Operator
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.tls import client_tls
 
 REQUEST_SECONDS = 10.0  # a broker may be busy with thousands of sessions

@@ -18,8 +18,8 @@ from brokerwise.runtime.measuring.processor_time import TICK_SECONDS, Busy, busy
 from brokerwise.runtime.measuring.record import Record, WrongMessageError
 from brokerwise.runtime.measuring.tasks import Task
 from brokerwise.runtime.measuring.trials import schedule
+from brokerwise.runtime.net.tasks import few_at_a_time
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.net.waiting import few_at_a_time
 from brokerwise.runtime.protocol.control import Route
 from brokerwise.runtime.protocol.frames import Message, Publish, encode
 from brokerwise.runtime.protocol.limits import ACK_SECONDS

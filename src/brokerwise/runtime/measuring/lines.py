@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic_ns
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.protocol.frames import (
     Ack,
     Frame,
@@ -47,7 +47,7 @@ class Line:
     def __init__(self, user: str, failed: Failed) -> None:
         self.user = user
         self._failed = failed
-        self._dialled: Dialled | None = None
+        self._dialled: ClientConnection | None = None
         self._closing = False
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = loop.create_future()

@@ -7,7 +7,7 @@ from time import time
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.latency import LatencyHistogram
-from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.protocol.frames import (
     Ack,
     Frame,
@@ -61,7 +61,7 @@ class OpenLine:
         self._line = line
         self.arrivals = arrivals
         self._tally = tally
-        self._dialled: Dialled | None = None
+        self._dialled: ClientConnection | None = None
         self._last_id = 0
         self._subscribed: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import FleetStatus, Operator
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.protocol.control import Route
 from brokerwise.runtime.protocol.seed import Seed

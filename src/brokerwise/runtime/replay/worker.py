@@ -9,8 +9,8 @@ from time import time
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.net.tasks import few_at_a_time
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.net.waiting import few_at_a_time
 from brokerwise.runtime.protocol.frames import Publish, encode
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 from brokerwise.runtime.replay.arrivals import Arrivals, Findings, Streams

@@ -1,12 +1,14 @@
-"""The sessions of a client: who serves its topics, and what to do when nobody does."""
+"""The frames that ask for topics."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.acknowledging import Acknowledging
-from brokerwise.runtime.client.asking import subscriptions
 from brokerwise.runtime.client.content import wanted
+from brokerwise.runtime.client.context import Pulse, Setting
 from brokerwise.runtime.client.errors import (
     LinkLostError,
     NoBrokerError,
@@ -21,17 +23,164 @@ from brokerwise.runtime.client.events import (
     Received,
     Retrying,
 )
-from brokerwise.runtime.client.following import Following
-from brokerwise.runtime.client.inbox import Inbox
-from brokerwise.runtime.client.link import Link
-from brokerwise.runtime.client.pulse import Pulse
-from brokerwise.runtime.client.questions import Questions, Ranges
-from brokerwise.runtime.client.setting import Setting
+from brokerwise.runtime.client.events import Moved as MovedNotice
+from brokerwise.runtime.client.inbox import Acknowledging, CursorRow, Following, Inbox
+from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
-from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.control import Address, SessionPlace
-from brokerwise.runtime.protocol.frames import Problem, Subscribed, Unsubscribe
+from brokerwise.runtime.protocol.frames import (
+    Accept,
+    Connect,
+    Decline,
+    Moved,
+    Problem,
+    RequestToMove,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+)
+from brokerwise.runtime.protocol.limits import (
+    MAX_FRAME_BYTES,
+    MAX_TOPICS_PER_FRAME,
+    MOVE_SECONDS,
+)
+from brokerwise.runtime.protocol.names import is_channel
 from brokerwise.runtime.protocol.subchannels import Box, WrongRangeError
+
+_FRAME_BYTES = MAX_FRAME_BYTES // 2  # of names, before what JSON adds
+
+
+def subscriptions(
+    topics: Sequence[str],
+    cursors: Iterable[CursorRow],
+    latest: Collection[str] = (),
+) -> Iterator[Subscribe]:
+    """Frames that ask for topics, none of them too large; for channels in frames of
+    their own, also for those to begin with the `latest`. Cursors that would not fit
+    beside their topics are left out: a direct topic begins where it is anyway."""
+    by_topic: dict[str, list[CursorRow]] = {}
+    for row in cursors:
+        by_topic.setdefault(row[0], []).append(row)
+    channels = [topic for topic in topics if is_channel(topic)]
+    direct = [topic for topic in topics if not is_channel(topic)]
+    yield from _frames(direct, by_topic)
+    yield from _frames([t for t in channels if t not in latest], by_topic)
+    for frame in _frames([t for t in channels if t in latest], by_topic):
+        yield msgspec.structs.replace(frame, latest=True)
+
+
+def _frames(
+    topics: Iterable[str], by_topic: dict[str, list[CursorRow]]
+) -> Iterator[Subscribe]:
+    part: list[str] = []
+    rows: list[CursorRow] = []
+    size = 0
+    for topic in topics:
+        own = by_topic.get(topic, [])
+        added = _size(topic, own)
+        if added > _FRAME_BYTES:
+            own, added = [], _size(topic, [])
+        if part and (size + added > _FRAME_BYTES or len(part) == MAX_TOPICS_PER_FRAME):
+            yield Subscribe(0, tuple(part), {}, tuple(rows))
+            part, rows, size = [], [], 0
+        part.append(topic)
+        rows += own
+        size += added
+    if part:
+        yield Subscribe(0, tuple(part), {}, tuple(rows))
+
+
+def _size(topic: str, rows: list[CursorRow]) -> int:
+    name = len(topic.encode()) + 4
+    return name + sum(name + len(row[1].encode()) + 44 for row in rows)
+
+
+@dataclass(eq=False)
+class Ranges:
+    """A box that the application wants, and who serves it."""
+
+    box: Box
+    link: Link | None = None
+    refusal: BrokerwiseError | None = None
+
+    @property
+    def is_lacking(self) -> bool:
+        served = self.link is not None and self.link.is_open and not self.link.is_silent
+        return not served and self.refusal is None
+
+
+@dataclass(eq=False)
+class Question:
+    """What a broker was asked for. `topics` are those that are still wanted of it."""
+
+    link: Link
+    topics: set[str]
+    ranges: Ranges | None = None
+    is_quiet: bool = False
+
+
+class Questions:
+    """Asks brokers for topics, each topic of one broker at a time."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, Question] = {}
+        self._last_id = 0
+
+    def fresh(self, link: Link, topics: Iterable[str]) -> list[str]:
+        """Those of the topics that a broker has not been asked for already."""
+        asked: set[str] = set()
+        for question in self._waiting.values():
+            if question.link is link:
+                asked |= question.topics
+        return sorted(set(topics) - asked)
+
+    def ask(
+        self,
+        link: Link,
+        topics: list[str],
+        cursors: Iterable[CursorRow],
+        *,
+        latest: Collection[str] = (),
+        is_quiet: bool = False,
+    ) -> None:
+        self.withdraw(topics)
+        for frame in subscriptions(topics, cursors, latest):
+            question = Question(link, set(frame.topics), None, is_quiet)
+            self._send(frame, question)
+
+    def ask_ranges(self, link: Link, ranges: Ranges) -> None:
+        for question in self._waiting.values():
+            if question.ranges is ranges and question.link is link:
+                return
+        box = {name: (low, high) for name, (low, high) in ranges.box.items()}
+        self._send(Subscribe(ranges=box), Question(link, set(), ranges))
+
+    def wait_for(self, link: Link) -> bool:
+        """Whether a broker still owes an answer."""
+        return any(question.link is link for question in self._waiting.values())
+
+    def find(self, number: int) -> Question | None:
+        return self._waiting.get(number)
+
+    def answered(self, number: int) -> Question | None:
+        return self._waiting.pop(number, None)
+
+    def withdraw(self, topics: Iterable[str]) -> None:
+        """Nobody is waited for any more to serve these."""
+        gone = set(topics)
+        for question in self._waiting.values():
+            question.topics -= gone
+
+    def forget(self, link: Link) -> None:
+        """A connection has closed."""
+        self._waiting = {n: q for n, q in self._waiting.items() if q.link is not link}
+
+    def _send(self, frame: Subscribe, question: Question) -> None:
+        self._last_id += 1
+        self._waiting[self._last_id] = question
+        question.link.send(msgspec.structs.replace(frame, id=self._last_id))
+
 
 ANSWER_SECONDS = 5.0  # that a broker may take over a subscription
 ASK_AGAIN_SECONDS = 1.0  # whether it is still the one to go to
@@ -372,3 +521,93 @@ class Subscriber:
 def _unsubscribe(link: Link, topics: Iterable[str], *, elsewhere: bool) -> None:
     for frame in subscriptions(sorted(topics), ()):
         link.send(Unsubscribe(0, frame.topics, elsewhere))
+
+
+CATCH_UP_SECONDS = 5.0
+AcceptsMoves = Callable[[RequestToMove], bool]
+
+
+class Mover:
+    """Answers what brokers ask about moves, and carries them out."""
+
+    def __init__(
+        self, setting: Setting, subscriber: Subscriber, accepts: AcceptsMoves
+    ) -> None:
+        self._setting = setting
+        self._subscriber = subscriber
+        self._accepts = accepts
+        self._under_way: set[int] = set()
+
+    def asked(self, link: Link, request: RequestToMove) -> None:
+        """The application decides; one that fails to stays where it is."""
+        try:
+            accepted, reason = self._accepts(request), "declined by the application"
+        except Exception as error:
+            accepted, reason = False, f"the application failed: {error!r}"[:200]
+        answer = Accept(request.move) if accepted else Decline(request.move, reason)
+        link.send(answer)
+
+    def ordered(self, link: Link, order: Connect) -> None:
+        if order.move not in self._under_way:
+            self._under_way.add(order.move)
+            self._setting.start(self._move(link, order))
+
+    async def _move(self, old: Link, order: Connect) -> None:
+        self._subscriber.moving.add(old)
+        try:
+            async with asyncio.timeout(MOVE_SECONDS):
+                await self._change_over(old, order)
+            if old.is_open:
+                old.send(Moved(order.move))
+                if not order.topics:
+                    self._subscriber.home(Address(order.broker, order.url))
+                self._setting.tell(MovedNotice(old.broker, order.broker))
+        except (TimeoutError, RefusedError, LinkLostError) as error:
+            self._setting.tell(Retrying(f"stays at {old.broker}: {error}"))
+        finally:
+            self._under_way.discard(order.move)
+            self._subscriber.moving.discard(old)
+            self._subscriber.tidy()
+            self._subscriber.repair()
+
+    async def _change_over(self, old: Link, order: Connect) -> None:
+        """Until nothing that shall move is left at the old broker: the application may
+        subscribe to more meanwhile."""
+        if order.url == old.url:
+            return
+        new = await self._reach(old, Address(order.broker, order.url))
+        while old.is_open and (topics := self._to_move(old, order)):
+            try:
+                await self._subscriber.attach(new, topics, is_quiet=True)
+                await self._catch_up(old, new, topics)
+            except BaseException:
+                self._subscriber.withdraw(topics)
+                raise
+        if not order.topics:
+            self._subscriber.ranges_moved(old, new)
+
+    def _to_move(self, old: Link, order: Connect) -> set[str]:
+        here = self._subscriber.following.topics_of(old.number)
+        return here & set(order.topics) if order.topics else here
+
+    async def _reach(self, old: Link, to: Address) -> Link:
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._setting.links.reach(to)
+            except (UnreachableError, LinkLostError) as error:
+                if not old.is_open:
+                    raise LinkLostError(to.url, 1006, error.message) from error
+            await asyncio.sleep(backoff.pause())
+
+    async def _catch_up(self, old: Link, new: Link, topics: set[str]) -> None:
+        """Until the new broker needs nothing more from the old one, or the old one is
+        too slow with the rest: then that is a gap."""
+        following, progressed = self._subscriber.following, self._subscriber.progressed
+        loop = asyncio.get_running_loop()
+        until = loop.time() + CATCH_UP_SECONDS
+        while following.behind(topics) and loop.time() < until:
+            await progressed.wait(until - loop.time())
+        if not new.is_open:
+            raise LinkLostError(new.url, 1006, "it has gone in the middle of a move")
+        self._subscriber.leave(old, topics)

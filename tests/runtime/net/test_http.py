@@ -10,16 +10,13 @@ from tests.runtime.net.conftest import Certificates, Run
 from tests.runtime.net.ends import Recorder, serving
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.net import requests
-from brokerwise.runtime.net.requests import (
-    KeptLine,
+from brokerwise.runtime.net import http as requests
+from brokerwise.runtime.net.errors import (
     RefusedError,
     UnreachableError,
     UnreadableAnswerError,
-    ask,
-    request,
 )
-from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, KeptLine, ask, request
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Messages of several brokers, made one: each once, in order, gaps told."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +8,12 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.client.fake_fleet import run, until
 
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.client.context import Pulse
 from brokerwise.runtime.client.events import Event, GapTold, Received
-from brokerwise.runtime.client.following import Following
+from brokerwise.runtime.client.inbox import LOW_MARK, MOST_EVENTS, Following, Inbox
 
 TOPIC = "news"
 OLD, NEW, NEWER = 1, 2, 3
@@ -258,7 +262,7 @@ def test_cursors_of_topics_that_are_not_served_say_nothing() -> None:
 def test_a_move_that_holds_too_many_messages_does_not_wait_for_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("brokerwise.runtime.client.following.HELD_MESSAGES", 3)
+    monkeypatch.setattr("brokerwise.runtime.client.inbox.HELD_MESSAGES", 3)
     following, told = Following(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 2)})))
@@ -285,3 +289,55 @@ def test_cursors_are_those_of_what_was_handed_on() -> None:
     assert following.cursors([TOPIC, "sports"]) == [(TOPIC, "a", 1, 2)]
     assert following.position(TOPIC, "a") == (1, 2)
     assert following.position("sports", "a") is None
+
+
+def test_a_full_inbox_says_so_once_and_again_when_there_is_room() -> None:
+    async def story() -> None:
+        said: list[str] = []
+        inbox = Inbox(lambda: said.append("full"), lambda: said.append("room"))
+        for number in range(MOST_EVENTS + 5):
+            inbox.add([GapTold("news", "p", number)])
+        assert said == ["full"]
+        for number in range(MOST_EVENTS + 5):
+            found = await anext(inbox)
+            assert isinstance(found, GapTold) and found.missing == number
+            assert inbox.is_full == (number < MOST_EVENTS + 4 - LOW_MARK)
+        assert said == ["full", "room"]
+
+    run(story())
+
+
+def test_a_failed_inbox_gives_what_it_has_and_then_the_error() -> None:
+    async def story() -> None:
+        inbox = Inbox(lambda: None, lambda: None)
+        inbox.add([GapTold("news", "p", 1)])
+        inbox.close(BrokerwiseError("over"))
+        inbox.close()
+        assert await anext(inbox) == GapTold("news", "p", 1)
+        with pytest.raises(BrokerwiseError, match="over"):
+            await anext(inbox)
+
+    run(story())
+
+
+def test_everyone_on_a_loop_shares_one_pulse_which_rests_when_nobody_watches() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        pulse = Pulse.of(loop)
+        assert Pulse.of(loop) is pulse
+        ticks: list[float] = []
+        owed: list[str] = []
+
+        def settle() -> None:
+            owed.append("settled")
+
+        pulse.watch(ticks.append)
+        pulse.soon(settle)
+        pulse.soon(settle)
+        await until(lambda: ticks and owed)
+        assert owed == ["settled"]
+        pulse.unwatch(ticks.append)
+        pulse.unwatch(ticks.append)
+        assert not pulse.is_ticking
+
+    run(story())
