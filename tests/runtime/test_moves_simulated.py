@@ -17,7 +17,7 @@ from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.session import Session
 from brokerwise.runtime.broker.topic import Item
 from brokerwise.runtime.client.events import GapTold, Received
-from brokerwise.runtime.client.inbox import Following
+from brokerwise.runtime.client.inbox import StreamMerger
 from brokerwise.runtime.client.publisher import Routes
 from brokerwise.runtime.protocol.control import (
     Address,
@@ -325,11 +325,11 @@ class Publisher:
 
 @dataclass(eq=False)
 class Client:
-    """A subscriber: the real `Following`, and the steps of a move by the protocol."""
+    """A subscriber: the real `StreamMerger`, and the steps of a move."""
 
     user: str
     world: World
-    following: Following = field(default_factory=Following)
+    following: StreamMerger = field(default_factory=StreamMerger)
     streams: dict[int, tuple[str, Session]] = field(default_factory=dict)
     moving: dict[int, tuple[int, int]] = field(default_factory=dict)
     seen: list[tuple[str, str, int]] = field(default_factory=list)

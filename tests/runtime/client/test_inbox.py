@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 from tests.runtime.client.fake_fleet import run, until
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.context import Pulse
+from brokerwise.runtime.client.context import SharedTimer
 from brokerwise.runtime.client.events import Event, GapTold, Received
-from brokerwise.runtime.client.inbox import LOW_MARK, MOST_EVENTS, Following, Inbox
+from brokerwise.runtime.client.inbox import (
+    LOW_MARK,
+    MOST_EVENTS,
+    EventQueue,
+    StreamMerger,
+)
 
 TOPIC = "news"
 OLD, NEW, NEWER = 1, 2, 3
@@ -91,9 +96,9 @@ def merged(streams: dict[str, list[Position]]) -> list[tuple[str, Position]]:
     return found
 
 
-def follow(story: Story, first: int = 0) -> tuple[Following, Told]:
+def follow(story: Story, first: int = 0) -> tuple[StreamMerger, Told]:
     """Play a story from its beginning until the old broker's stream is cut."""
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     shown = {s: p[: story.shown_before[s]] for s, p in story.sent.items()}
     for source, position in merged(shown):
@@ -166,7 +171,7 @@ def test_streams_with_holes_tell_a_gap_only_where_both_have_one(
     first: Sequence[int], second: Sequence[int], data: st.DataObject
 ) -> None:
     """Two brokers that have each lost some messages, heard at once."""
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"other": (1, 1)})))
     streams = {OLD: sorted(set(first)), NEW: sorted(set(second))}
@@ -184,13 +189,13 @@ def test_streams_with_holes_tell_a_gap_only_where_both_have_one(
 
 
 def test_what_a_broker_had_delivered_before_we_came_is_no_gap() -> None:
-    following = Following()
+    following = StreamMerger()
     assert following.serve(OLD, [TOPIC], cursors({"a": (1, 7)})) == []
     assert list(following.receive(OLD, message("a", 1, 8))) == [message("a", 1, 8)]
 
 
 def test_what_was_missed_between_two_brokers_is_told_at_once() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], cursors({"a": (1, 7)}))
     assert following.end(OLD) == []
     told = following.serve(NEW, [TOPIC], cursors({"a": (1, 10), "new": (4, 2)}))
@@ -199,7 +204,7 @@ def test_what_was_missed_between_two_brokers_is_told_at_once() -> None:
 
 
 def test_a_source_that_started_again_meanwhile_leaves_a_gap_nobody_can_count() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], cursors({"a": (1, 7)}))
     following.end(OLD)
     told = following.serve(NEW, [TOPIC], cursors({"a": (2, 3)}))
@@ -207,14 +212,14 @@ def test_a_source_that_started_again_meanwhile_leaves_a_gap_nobody_can_count() -
 
 
 def test_our_own_messages_on_an_overlay_are_no_gap() -> None:
-    following = Following(unheard="me")
+    following = StreamMerger(unheard="me")
     following.serve(OLD, [TOPIC], [])
     following.end(OLD)
     assert following.serve(NEW, [TOPIC], cursors({"me": (1, 10)})) == []
 
 
 def test_what_a_stream_brings_of_topics_that_it_does_not_serve_is_ignored() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC, "sports"], [])
     following.leave(OLD, ["sports"])
     assert list(following.receive(OLD, message("a", 1, 1, "sports"))) == []
@@ -223,7 +228,7 @@ def test_what_a_stream_brings_of_topics_that_it_does_not_serve_is_ignored() -> N
 
 
 def test_a_third_broker_may_come_in_the_middle_of_a_move() -> None:
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 4)})))
     told.take(following.serve(NEWER, [TOPIC], cursors({"a": (1, 6)})))
@@ -240,7 +245,7 @@ def test_a_third_broker_may_come_in_the_middle_of_a_move() -> None:
 
 
 def test_what_one_of_three_brokers_brought_is_kept_when_the_others_go() -> None:
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 2)})))
     told.take(following.serve(NEWER, [TOPIC], cursors({"a": (1, 6)})))
@@ -254,7 +259,7 @@ def test_what_one_of_three_brokers_brought_is_kept_when_the_others_go() -> None:
 
 
 def test_cursors_of_topics_that_are_not_served_say_nothing() -> None:
-    following = Following()
+    following = StreamMerger()
     assert following.serve(OLD, [TOPIC], cursors({"a": (1, 2)}, "sports")) == []
     assert following.cursors([TOPIC, "sports"]) == []
 
@@ -263,7 +268,7 @@ def test_a_move_that_holds_too_many_messages_does_not_wait_for_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("brokerwise.runtime.client.inbox.HELD_MESSAGES", 3)
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 2)})))
     for seq in range(3, 7):
@@ -273,7 +278,7 @@ def test_a_move_that_holds_too_many_messages_does_not_wait_for_more(
 
 
 def test_a_topic_that_is_forgotten_begins_anew() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], cursors({"a": (1, 7)}))
     following.forget([TOPIC, "never heard of"])
     assert not following.knows(TOPIC)
@@ -282,7 +287,7 @@ def test_a_topic_that_is_forgotten_begins_anew() -> None:
 
 
 def test_cursors_are_those_of_what_was_handed_on() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], [])
     following.receive(OLD, message("a", 1, 1))
     following.receive(OLD, message("a", 1, 2))
@@ -294,7 +299,7 @@ def test_cursors_are_those_of_what_was_handed_on() -> None:
 def test_a_full_inbox_says_so_once_and_again_when_there_is_room() -> None:
     async def story() -> None:
         said: list[str] = []
-        inbox = Inbox(lambda: said.append("full"), lambda: said.append("room"))
+        inbox = EventQueue(lambda: said.append("full"), lambda: said.append("room"))
         for number in range(MOST_EVENTS + 5):
             inbox.add([GapTold("news", "p", number)])
         assert said == ["full"]
@@ -309,7 +314,7 @@ def test_a_full_inbox_says_so_once_and_again_when_there_is_room() -> None:
 
 def test_a_failed_inbox_gives_what_it_has_and_then_the_error() -> None:
     async def story() -> None:
-        inbox = Inbox(lambda: None, lambda: None)
+        inbox = EventQueue(lambda: None, lambda: None)
         inbox.add([GapTold("news", "p", 1)])
         inbox.close(BrokerwiseError("over"))
         inbox.close()
@@ -323,21 +328,21 @@ def test_a_failed_inbox_gives_what_it_has_and_then_the_error() -> None:
 def test_everyone_on_a_loop_shares_one_pulse_which_rests_when_nobody_watches() -> None:
     async def story() -> None:
         loop = asyncio.get_running_loop()
-        pulse = Pulse.of(loop)
-        assert Pulse.of(loop) is pulse
+        timer = SharedTimer.of(loop)
+        assert SharedTimer.of(loop) is timer
         ticks: list[float] = []
         owed: list[str] = []
 
         def settle() -> None:
             owed.append("settled")
 
-        pulse.watch(ticks.append)
-        pulse.soon(settle)
-        pulse.soon(settle)
+        timer.watch(ticks.append)
+        timer.soon(settle)
+        timer.soon(settle)
         await until(lambda: ticks and owed)
         assert owed == ["settled"]
-        pulse.unwatch(ticks.append)
-        pulse.unwatch(ticks.append)
-        assert not pulse.is_ticking
+        timer.unwatch(ticks.append)
+        timer.unwatch(ticks.append)
+        assert not timer.is_ticking
 
     run(story())

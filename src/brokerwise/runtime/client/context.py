@@ -1,6 +1,8 @@
-"""One timer for all the clients of an event loop, however many there are."""
+"""What the parts of one client share, and the timer that all clients of an event loop
+do, however many there are."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -12,12 +14,16 @@ from brokerwise.runtime.client.links import Links
 from brokerwise.runtime.net.tasks import Signal
 from brokerwise.runtime.protocol.limits import ACK_SECONDS
 
+log = logging.getLogger(__name__)
+
 TICK_SECONDS = 0.5
 
-_pulses: "WeakKeyDictionary[asyncio.AbstractEventLoop, Pulse]" = WeakKeyDictionary()
+_timers: "WeakKeyDictionary[asyncio.AbstractEventLoop, SharedTimer]" = (
+    WeakKeyDictionary()
+)
 
 
-class Pulse:
+class SharedTimer:
     """Calls those who watch every half second, and those who owe an acknowledgement
     soon: within ACK_SECONDS, once. It costs nothing while nobody does."""
 
@@ -28,11 +34,11 @@ class Pulse:
         self._ticking: asyncio.TimerHandle | None = None
 
     @classmethod
-    def of(cls, loop: asyncio.AbstractEventLoop) -> "Pulse":
-        """The pulse of a loop; everyone on it shares it."""
-        found = _pulses.get(loop)
+    def of(cls, loop: asyncio.AbstractEventLoop) -> "SharedTimer":
+        """The timer of a loop; everyone on it shares it."""
+        found = _timers.get(loop)
         if found is None:
-            found = _pulses[loop] = cls(loop)
+            found = _timers[loop] = cls(loop)
         return found
 
     @property
@@ -68,8 +74,10 @@ class Pulse:
 
 
 @dataclass
-class Setting:
-    """`changed` tells whoever waits that something is not as it was. `failure` is the
+class ClientContext:
+    """What the parts of a client share: who it is, whom it talks to, what has ended it.
+
+    `changed` tells whoever waits that something is not as it was. `failure` is the
     error that has ended the client, if one has."""
 
     user: str
@@ -89,6 +97,7 @@ class Setting:
     def fail(self, error: BrokerwiseError) -> None:
         if self.failure is None:
             self.failure = error
+            log.info("client of %r ends: %s", self.user, error)
             self.on_failure(error)
             self.changed.notify()
 

@@ -1,8 +1,9 @@
-"""What a subscriber makes of the messages of several brokers. No I/O, no clock.
+"""What brokers bring, made one stream of events for the application.
 
-Each connection is a stream, by a number that is never used again. A stream brings
-the messages of a topic in the order of their sources, every one of them after the
-cursors that it began with. Mostly a topic has one stream; in a move it has two.
+`StreamMerger` is pure (no I/O, no clock): each message once, in the order of its
+source, whichever broker brings it. `Acknowledger` tells brokers what has come,
+`EventQueue` holds what waits for the application, and `Inbox` is the way of a message
+through the three.
 """
 
 from collections import deque
@@ -10,10 +11,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.context import Pulse
+from brokerwise.runtime.client.content import wanted
+from brokerwise.runtime.client.context import SharedTimer
 from brokerwise.runtime.client.events import Event, GapTold, Received
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.tasks import Signal
+from brokerwise.runtime.protocol.control import CursorRow
 from brokerwise.runtime.protocol.frames import Ack
 from brokerwise.runtime.protocol.limits import ACK_EVERY, HELD_MESSAGES
 from brokerwise.runtime.protocol.names import SOURCE
@@ -23,8 +26,11 @@ from brokerwise.runtime.protocol.order import (
     Released,
     Sequencer,
 )
+from brokerwise.runtime.protocol.subchannels import Box
 
-CursorRow = tuple[str, str, int, int]  # topic, source, epoch, seq
+MOST_EVENTS = 10_000  # that wait for the application, then no more are read
+LOW_MARK = MOST_EVENTS // 2  # and then reading goes on
+
 Positions = dict[str, Position]  # by source
 _LAST: Position = (1 << 62, 0)
 
@@ -57,8 +63,12 @@ class _Topic:
         )
 
 
-class Following:
+class StreamMerger:
     """Hands on each message once, in the order of its source, whoever brings it.
+
+    Each connection is a stream, by a number that is never used again. A stream brings
+    the messages of a topic in the order of their sources, every one of them after the
+    cursors that it began with. Mostly a topic has one stream; in a move it has two.
 
     A gap is told as soon as no stream can close it any more, and only then. Calls
     return what to tell the application, in order.
@@ -276,7 +286,7 @@ class Following:
         return [] if source == self.unheard else [GapTold(topic, source, missing)]
 
 
-class Acknowledging:
+class Acknowledger:
     """Acknowledges every so many messages of a link, or soon after the first that is
     not; all links of all clients share one timer.
 
@@ -284,9 +294,9 @@ class Acknowledging:
     channels are of what the application has dealt with: if it ends, it can go on there.
     """
 
-    def __init__(self, following: Following, pulse: Pulse) -> None:
-        self._following = following
-        self._pulse = pulse
+    def __init__(self, streams: StreamMerger, timer: SharedTimer) -> None:
+        self._streams = streams
+        self._timer = timer
         self._owing: dict[Link, None] = {}
         self._handled: dict[str, Position] = {}
 
@@ -321,7 +331,7 @@ class Acknowledging:
 
     def _soon(self, link: Link) -> None:
         self._owing[link] = None
-        self._pulse.soon(self.settle)
+        self._timer.soon(self.settle)
 
     def _acknowledge(self, link: Link) -> None:
         cursors: list[CursorRow] = []
@@ -335,17 +345,15 @@ class Acknowledging:
     def _position(self, topic: str, source: str) -> Position | None:
         if source == SOURCE:
             return self._handled.get(topic)
-        return self._following.position(topic, source)
+        return self._streams.position(topic, source)
 
 
-MOST_EVENTS = 10_000
-LOW_MARK = MOST_EVENTS // 2
+class EventQueue(AsyncIterator[Event]):
+    """What waits for the application: hands events to whoever iterates, in order.
 
-
-class Inbox(AsyncIterator[Event]):
-    """Hands events to whoever iterates, in order. `on_full` and `on_room` tell those
-    who fill it when to pause: what they were about to add still fits. `on_handled` is
-    called with a channel's result once the next event is asked for.
+    `on_full` and `on_room` tell those who fill it when to pause: what they were about
+    to add still fits. `on_handled` is called with a channel's result once the next
+    event is asked for.
 
     Cancelling a wait for the next event loses none.
     """
@@ -399,3 +407,65 @@ class Inbox(AsyncIterator[Event]):
             self.is_full = False
             self._on_room()
         return event
+
+
+class Inbox:
+    """What comes of the topics that the application wants, from whichever broker.
+
+    Attributes
+    ----------
+    streams
+        Which connection feeds which topic, and how far each has come.
+    events
+        What waits for the application.
+    boxes
+        On an overlay: what the application wants of the sub-channels that come. If
+        there are none, everything is wanted.
+    progressed
+        Notified whenever a message came or a stream ended.
+    """
+
+    def __init__(self, events: EventQueue, timer: SharedTimer) -> None:
+        self.streams = StreamMerger()
+        self.events = events
+        self.boxes: list[Box] = []
+        self.progressed = Signal()
+        self._acknowledger = Acknowledger(self.streams, timer)
+
+    def receive(self, link: Link, message: Received) -> None:
+        """A broker has sent a message."""
+        events = self.streams.receive(link.number, message)
+        if events:
+            self._hand_on(events)
+        self._acknowledger.note(link, message)
+        self.progressed.notify()
+
+    def serve(
+        self, link: Link, topics: Iterable[str], cursors: Iterable[CursorRow]
+    ) -> None:
+        """From now on a broker sends these topics, after the cursors."""
+        self._hand_on(self.streams.serve(link.number, topics, cursors))
+        self._acknowledger.served(link, topics)
+
+    def leave(self, stream: int, topics: Iterable[str]) -> None:
+        """Listen to a stream no more, for these topics."""
+        self._hand_on(self.streams.leave(stream, topics))
+
+    def end(self, stream: int) -> None:
+        """A stream brings nothing any more."""
+        self._hand_on(self.streams.end(stream))
+        self.progressed.notify()
+
+    def handled(self, message: Received, links: Iterable[Link]) -> None:
+        """The application has dealt with a channel's result; these serve its topic."""
+        self._acknowledger.handled(message, links)
+
+    def settle(self) -> None:
+        """Acknowledge everything now: the client ends."""
+        self._acknowledger.settle()
+
+    def _hand_on(self, events: Sequence[Event]) -> None:
+        if self.boxes:
+            events = wanted(events, self.boxes)
+        if events:
+            self.events.add(events)

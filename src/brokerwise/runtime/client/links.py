@@ -1,4 +1,4 @@
-"""One connection of a client to a broker, logged in."""
+"""The connections of a client: one to each broker that it needs, logged in."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ from brokerwise.runtime.protocol.frames import (
 )
 from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
-Told = (
+BrokerFrame = (
     Subscribed
     | Unsubscribed
     | Published
@@ -43,18 +43,18 @@ Told = (
     | Connect
     | Problem
 )
-_decoder = msgspec.json.Decoder(Received | Told | Welcome | Beat)
+_decoder = msgspec.json.Decoder(Received | BrokerFrame | Welcome | Beat)
 _numbers = count(1)
 IDLE_TICKS = 4  # that a link which nobody needs is kept: someone may yet
 
 
-class Listener(Protocol):
+class LinkOwner(Protocol):
     """Whoever a link belongs to. None of these is called from inside a call of the
     link's methods."""
 
     def received(self, link: "Link", message: Received) -> None: ...
 
-    def told(self, link: "Link", frame: Told) -> None: ...
+    def told(self, link: "Link", frame: BrokerFrame) -> None: ...
 
     def resumed(self, link: "Link") -> None:
         """A broker that had been silent speaks again."""
@@ -73,8 +73,8 @@ class Link:
     """
 
     __slots__ = (
-        "_dialled",
-        "_listener",
+        "_connection",
+        "_owner",
         "_paused",
         "_quiet_since",
         "_spoke",
@@ -94,7 +94,7 @@ class Link:
         "welcome",
     )
 
-    def __init__(self, address: Address, user: str, listener: Listener) -> None:
+    def __init__(self, address: Address, user: str, owner: LinkOwner) -> None:
         self.broker, self.url, self.user = address.broker, address.url, user
         self.number = next(_numbers)
         self.sent = self.confirmed = self.received = self.acknowledged = 0
@@ -104,8 +104,8 @@ class Link:
         self.welcome: Welcome | None = None
         loop = asyncio.get_running_loop()
         self._welcomed: asyncio.Future[None] = loop.create_future()
-        self._dialled: ClientConnection | None = None
-        self._listener = listener
+        self._connection: ClientConnection | None = None
+        self._owner = owner
         self._paused = False
         self._spoke = True
         self._quiet_since = loop.time()
@@ -117,7 +117,7 @@ class Link:
         Raises UnreachableError or LinkLostError; UnauthorizedError and the like when
         there is no point in trying again.
         """
-        self._dialled = await connect(
+        self._connection = await connect(
             f"{self.url}/session",
             on_text=self._on_text,
             on_closed=self._on_closed,
@@ -132,14 +132,14 @@ class Link:
         finally:
             if self.welcome is None:
                 self.retired = True
-                self._dialled.abort()
+                self._connection.abort()
 
     @property
     def is_open(self) -> bool:
         return (
             self.welcome is not None
-            and self._dialled is not None
-            and self._dialled.is_open
+            and self._connection is not None
+            and self._connection.is_open
         )
 
     @property
@@ -150,7 +150,11 @@ class Link:
     def has_room(self) -> bool:
         """Whether the broker takes one more message without a confirmation. Once it
         hangs up it does not, though what was sent before may still be heard."""
-        if self.welcome is None or self._dialled is None or not self._dialled.is_open:
+        if (
+            self.welcome is None
+            or self._connection is None
+            or not self._connection.is_open
+        ):
             return False
         return self.sent - self.confirmed < self.welcome.publish_window
 
@@ -158,27 +162,27 @@ class Link:
         self.send_text(encode(frame))
 
     def send_text(self, text: bytes) -> None:
-        if self._dialled is not None and self._dialled.is_open:
-            self._dialled.send(text)
+        if self._connection is not None and self._connection.is_open:
+            self._connection.send(text)
 
     def buffered(self) -> int:
-        return self._dialled.buffered() if self._dialled else 0
+        return self._connection.buffered() if self._connection else 0
 
     async def drained(self) -> None:
         """Until what was sent has mostly gone. Cancelling it loses nothing."""
-        if self._dialled is not None:
-            await self._dialled.drained()
+        if self._connection is not None:
+            await self._connection.drained()
 
     def pause(self) -> None:
         """Read no more: the application is behind."""
         self._paused = True
-        if self._dialled is not None:
-            self._dialled.pause_reading()
+        if self._connection is not None:
+            self._connection.pause_reading()
 
     def resume(self) -> None:
         self._paused, self._spoke = False, True
-        if self._dialled is not None:
-            self._dialled.resume_reading()
+        if self._connection is not None:
+            self._connection.resume_reading()
 
     def fell_silent(self, now: float) -> bool:
         """Called now and then: whether the broker has just been silent too long."""
@@ -209,13 +213,13 @@ class Link:
         """Say goodbye, and hang up once everything sent has been read."""
         self.retired = True
         self.send(Logout())
-        if self._dialled is not None:
-            self._dialled.close()
+        if self._connection is not None:
+            self._connection.close()
 
     def abort(self) -> None:
         self.retired = True
-        if self._dialled is not None:
-            self._dialled.abort()
+        if self._connection is not None:
+            self._connection.abort()
 
     def _on_text(self, text: bytes) -> None:
         try:
@@ -223,21 +227,21 @@ class Link:
         except (ValueError, RecursionError):
             found = _leniently(text)
             if found is None:
-                assert self._dialled is not None
-                self._dialled.abort()
+                assert self._connection is not None
+                self._connection.abort()
                 return
             frame = found
         self._spoke = True
         if self.is_silent:
             self.is_silent = False
-            self._listener.resumed(self)
+            self._owner.resumed(self)
         if type(frame) is Received:
             self.received += 1
-            self._listener.received(self, frame)
+            self._owner.received(self, frame)
         elif isinstance(frame, Welcome):
             self._begin(frame)
         elif type(frame) is not Beat:
-            self._listener.told(self, frame)
+            self._owner.told(self, frame)
 
     def _begin(self, welcome: Welcome) -> None:
         self.welcome = welcome
@@ -247,7 +251,7 @@ class Link:
 
     def _on_closed(self, code: int, reason: str) -> None:
         if self.welcome is not None:
-            self._listener.closed(self, code, reason)
+            self._owner.closed(self, code, reason)
         elif not self._welcomed.done():
             self._welcomed.set_exception(self._refusal(code, reason))
 
@@ -282,11 +286,11 @@ class Links:
     """Opens connections, shares them, and closes them all at the end."""
 
     def __init__(
-        self, login: Login, tls: ssl.SSLContext | None, listener: Listener
+        self, login: Login, tls: ssl.SSLContext | None, owner: LinkOwner
     ) -> None:
         self._login = login
         self._tls = tls
-        self._listener = listener
+        self._owner = owner
         self._by_url: dict[str, Link] = {}
         self._open: dict[int, Link] = {}
         self._dialling: dict[str, asyncio.Task[Link]] = {}
@@ -361,7 +365,7 @@ class Links:
             await self._none_open.wait()
 
     async def _dial(self, address: Address) -> Link:
-        link = Link(address, self._login.user, self._listener)
+        link = Link(address, self._login.user, self._owner)
         try:
             await link.open(self._login, self._tls)
         finally:

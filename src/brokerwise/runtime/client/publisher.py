@@ -1,4 +1,8 @@
-"""Which brokers a publisher sends a topic to, by which route. No I/O, no clock."""
+"""How a client's messages get to all brokers of a route.
+
+`Routes` is pure: which brokers a publisher sends a topic to, by which route.
+`Publisher` learns routes, connects to their brokers, and sends.
+"""
 
 import asyncio
 import time
@@ -9,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime.client.context import Setting
+from brokerwise.runtime.client.context import ClientContext
 from brokerwise.runtime.client.errors import (
     LinkLostError,
     MessageTooLargeError,
@@ -141,10 +145,10 @@ class Publisher:
     broker had not confirmed when its connection ended.
     """
 
-    def __init__(self, setting: Setting, clock: Callable[[], float]) -> None:
+    def __init__(self, context: ClientContext, clock: Callable[[], float]) -> None:
         self.unrouted = 0
         self.unconfirmed = 0
-        self._setting = setting
+        self._context = context
         self._clock = clock
         self._epoch = int(time.time() * 1000)
         self._last: dict[str, int] = {}
@@ -175,7 +179,7 @@ class Publisher:
         content = msgspec.Raw(msgspec.json.encode(data))
         link = await find()
         while not link.has_room:
-            self._setting.check()
+            self._context.check()
             await self._progressed.wait()
             link = await find()
         self._send(topic, content, ((link,), 0))
@@ -184,15 +188,15 @@ class Publisher:
         unknown = [topic for topic in topics if not self.knows(topic)]
         if unknown:
             await self._learn(unknown)
-        while self._routes.lacking(self._setting.links.is_usable):
+        while self._routes.lacking(self._context.links.is_usable):
             self._mend()
-            self._setting.check()
+            self._context.check()
             await self._progressed.wait()
         self._choose_anew()  # a connection may be there before anyone is told of it
 
     async def flush(self) -> None:
-        while any(link.sent > link.confirmed for link in self._setting.links):
-            self._setting.check()
+        while any(link.sent > link.confirmed for link in self._context.links):
+            self._context.check()
             await self._progressed.wait()
 
     def knows(self, topic: str) -> bool:
@@ -224,7 +228,7 @@ class Publisher:
     def needed(self) -> set[str]:
         """The brokers that routes have."""
         if self._needed is None:
-            self._needed = self._routes.needed(self._setting.links.is_usable)
+            self._needed = self._routes.needed(self._context.links.is_usable)
         return self._needed
 
     # Where messages go
@@ -232,7 +236,7 @@ class Publisher:
     async def _room(self, topic: str) -> _Targets | None:
         """Where to send a message now, once there is room; None: nowhere."""
         while True:
-            self._setting.check()
+            self._context.check()
             targets = self._targets.get(topic) or self._choose(topic)
             if targets is not None and all(link.has_room for link in targets[0]):
                 return targets
@@ -254,13 +258,13 @@ class Publisher:
         self._progressed.notify()
 
     def _choice(self, topic: str) -> Choice:
-        return self._routes.choose(topic, self._setting.links.is_usable)
+        return self._routes.choose(topic, self._context.links.is_usable)
 
     def _choose(self, topic: str) -> _Targets | None:
         if not self._routes.knows(topic):
             return None
         choice = self._choice(topic)
-        found = [self._setting.links.usable(url) for url in choice.urls]
+        found = [self._context.links.usable(url) for url in choice.urls]
         links = tuple(link for link in found if link is not None)
         if not links:
             return None
@@ -291,7 +295,7 @@ class Publisher:
         names = list(topics)
         backoff = Backoff()
         while True:
-            self._setting.check()
+            self._context.check()
             try:
                 unknown = await self._ask(names)
                 break
@@ -303,7 +307,7 @@ class Publisher:
             raise UnknownTopicError(unknown)
 
     async def _ask(self, topics: list[str]) -> tuple[str, ...]:
-        answer = await self._setting.coordinator.routes(topics)
+        answer = await self._context.coordinator.routes(topics)
         for topic in topics:
             self._asked_at[topic] = self._clock()
         learned = [self._routes.learn(route) for route in answer.routes]
@@ -315,15 +319,15 @@ class Publisher:
         """Connect to the brokers of new routes; ask again about those that are gone."""
         self._progressed.notify()
         idle = self._mending is None or self._mending.done()
-        if idle and self._routes and not self._setting.failure:
-            self._mending = self._setting.start(self._mend_routes())
+        if idle and self._routes and not self._context.failure:
+            self._mending = self._context.start(self._mend_routes())
 
     async def _mend_routes(self) -> None:
-        links, backoff = self._setting.links, Backoff()
+        links, backoff = self._context.links, Backoff()
         while lacking := self._routes.lacking(links.is_usable):
             for address in lacking.values():
                 if not links.is_dialling(address.url):
-                    self._setting.start(self._reach(address))
+                    self._context.start(self._reach(address))
             await self._let_them_answer()
             gone = self._routes.lacking(links.is_usable)
             if gone:
@@ -334,7 +338,7 @@ class Publisher:
 
     async def _let_them_answer(self) -> None:
         """Brokers that we connect to: one may take its time, or be frozen."""
-        links, loop = self._setting.links, asyncio.get_running_loop()
+        links, loop = self._context.links, asyncio.get_running_loop()
         until = loop.time() + ASK_AGAIN_SECONDS
         await asyncio.sleep(0)  # for them to begin
         while loop.time() < until:
@@ -346,7 +350,7 @@ class Publisher:
     async def _reach(self, address: Address) -> None:
         gone = (UnreachableError, RefusedError, LinkLostError)
         with suppress(*gone):  # so its route is asked for again
-            await self._setting.links.reach(address)
+            await self._context.links.reach(address)
         self.links_changed()
 
     async def _ask_about(self, urls: Iterable[str]) -> None:

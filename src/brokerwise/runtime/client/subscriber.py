@@ -1,14 +1,19 @@
-"""The frames that ask for topics."""
+"""The sessions of a client: who serves its topics, what to do when nobody does, and how
+a session moves from one broker to another, losing nothing.
+
+First the frames that ask for topics (pure) and what brokers have not answered yet,
+then `Subscriber`, then `Mover`. What brokers send goes to the `inbox`.
+"""
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.content import wanted
-from brokerwise.runtime.client.context import Pulse, Setting
+from brokerwise.runtime.client.context import ClientContext
 from brokerwise.runtime.client.errors import (
     LinkLostError,
     NoBrokerError,
@@ -19,16 +24,15 @@ from brokerwise.runtime.client.errors import (
 from brokerwise.runtime.client.events import (
     Connected,
     Disconnected,
-    Event,
     Received,
     Retrying,
 )
 from brokerwise.runtime.client.events import Moved as MovedNotice
-from brokerwise.runtime.client.inbox import Acknowledging, CursorRow, Following, Inbox
+from brokerwise.runtime.client.inbox import Inbox
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
-from brokerwise.runtime.net.tasks import Backoff, Signal
-from brokerwise.runtime.protocol.control import Address, SessionPlace
+from brokerwise.runtime.net.tasks import Backoff
+from brokerwise.runtime.protocol.control import Address, CursorRow, SessionPlace
 from brokerwise.runtime.protocol.frames import (
     Accept,
     Connect,
@@ -47,6 +51,14 @@ from brokerwise.runtime.protocol.limits import (
 )
 from brokerwise.runtime.protocol.names import is_channel
 from brokerwise.runtime.protocol.subchannels import Box, WrongRangeError
+
+log = logging.getLogger(__name__)
+
+ANSWER_SECONDS = 5.0  # that a broker may take over a subscription
+ASK_AGAIN_SECONDS = 1.0  # whether it is still the one to go to
+CATCH_UP_SECONDS = 5.0  # that an old broker has for what only it can still bring
+
+AcceptsMoves = Callable[[RequestToMove], bool]
 
 _FRAME_BYTES = MAX_FRAME_BYTES // 2  # of names, before what JSON adds
 
@@ -182,10 +194,6 @@ class Questions:
         question.link.send(msgspec.structs.replace(frame, id=self._last_id))
 
 
-ANSWER_SECONDS = 5.0  # that a broker may take over a subscription
-ASK_AGAIN_SECONDS = 1.0  # whether it is still the one to go to
-
-
 class Subscriber:
     """Keeps every topic that the application wants served by a broker.
 
@@ -193,15 +201,11 @@ class Subscriber:
     to go, and goes there, until all are again.
     """
 
-    def __init__(
-        self, setting: Setting, inbox: Inbox, following: Following, pulse: Pulse
-    ) -> None:
-        self.following = following
+    def __init__(self, context: ClientContext, inbox: Inbox) -> None:
         self.moving: set[Link] = set()
-        self.progressed = Signal()
-        self._setting = setting
+        self._context = context
         self._inbox = inbox
-        self._acknowledging = Acknowledging(following, pulse)
+        self._streams = inbox.streams
         self._wanted: dict[str, None] = {}
         self._ranges: list[Ranges] = []
         self._latest: set[str] = set()
@@ -223,8 +227,8 @@ class Subscriber:
         self._latest.update(topics if latest else ())
         self.repair()
         while self._lacking(topics):
-            self._setting.check()
-            await self._setting.changed.wait()
+            self._context.check()
+            await self._context.changed.wait()
         for topic in topics:
             if topic in self._refused:
                 raise self._refused[topic]
@@ -232,31 +236,25 @@ class Subscriber:
     async def subscribe_ranges(self, box: Box) -> None:
         ranges = Ranges(dict(box))
         self._ranges.append(ranges)
+        self._inbox.boxes.append(ranges.box)
         self.repair()
         while ranges.is_lacking:
-            self._setting.check()
-            await self._setting.changed.wait()
+            self._context.check()
+            await self._context.changed.wait()
         if ranges.refusal is not None:
             self._ranges.remove(ranges)
+            self._inbox.boxes.remove(ranges.box)
             raise ranges.refusal
 
     def unsubscribe(self, topics: Iterable[str]) -> None:
         gone = set(topics)
         for topic in gone:
             self._wanted.pop(topic, None)
-        self.following.forget(gone)
+        self._streams.forget(gone)
         self._questions.withdraw(gone)
         self.tidy()
 
     # What brokers say
-
-    def received(self, link: Link, message: Received) -> None:
-        events = self.following.receive(link.number, message)
-        if events:
-            self._hand_on(events)
-        self._acknowledging.note(link, message)
-        if self.moving:
-            self.progressed.notify()
 
     def subscribed(self, link: Link, frame: Subscribed) -> None:
         asked = self._questions.answered(frame.id)
@@ -267,15 +265,14 @@ class Subscriber:
             served &= asked.topics
         self._served.setdefault(link, set()).update(frame.topics)
         self._leave_silent(served)
-        self._hand_on(self.following.serve(link.number, served, frame.cursors))
-        self._acknowledging.served(link, served)
+        self._inbox.serve(link, served, frame.cursors)
         if asked.ranges is not None:
             asked.ranges.link = link
-        if self._inbox.is_full:
+        if self._inbox.events.is_full:
             link.pause()
         if served and not asked.is_quiet:
-            self._setting.tell(Connected(link.broker, len(served)))
-        self._setting.changed.notify()
+            self._context.tell(Connected(link.broker, len(served)))
+        self._context.changed.notify()
 
     def refused(self, frame: Problem) -> None:
         """Some of a subscription, or all of it, was refused."""
@@ -289,39 +286,38 @@ class Subscriber:
             topics = tuple(frame.topics or asked.topics)
             self._refuse(topics, UnknownTopicError(topics, frame.message))
             asked.topics.difference_update(topics)
-        self._setting.changed.notify()
+        self._context.changed.notify()
 
     def closed(self, link: Link, code: int, reason: str) -> None:
         served = self._served.pop(link, None)
-        self._hand_on(self.following.end(link.number))
-        self.progressed.notify()
+        self._inbox.end(link.number)
         self._questions.forget(link)
         self.moving.discard(link)
         if self._home is not None and self._home.url == link.url:
             self._home = None
-        final = final_error(self._setting.user, link.broker, code, reason)
+        final = final_error(self._context.user, link.broker, code, reason)
         if final is not None and not link.retired:
-            self._setting.fail(final)
+            self._context.fail(final)
         elif served and not (link.retired or link.is_silent):
-            self._setting.tell(Disconnected(link.broker, reason or f"code {code}"))
+            self._context.tell(Disconnected(link.broker, reason or f"code {code}"))
         self.repair()
 
     def fell_silent(self, link: Link) -> None:
-        if self.following.topics_of(link.number):
-            self._setting.tell(Disconnected(link.broker, "it has fallen silent"))
+        if self._streams.topics_of(link.number):
+            self._context.tell(Disconnected(link.broker, "it has fallen silent"))
             self.repair()
 
     def resumed(self, link: Link) -> None:
-        topics = self.following.topics_of(link.number)
+        topics = self._streams.topics_of(link.number)
         if topics:
-            self._setting.tell(Connected(link.broker, len(topics)))
+            self._context.tell(Connected(link.broker, len(topics)))
 
     # What follows from it
 
     def tidy(self) -> None:
         """Unsubscribe where others serve by now."""
         for link, served in list(self._served.items()):
-            stale = served - self.following.topics_of(link.number)
+            stale = served - self._streams.topics_of(link.number)
             if stale and link not in self.moving:
                 served -= stale
                 elsewhere = {topic for topic in stale if topic in self._wanted}
@@ -333,13 +329,9 @@ class Subscriber:
 
     def handled(self, message: Received) -> None:
         """The application has dealt with a channel's result."""
-        streams = self.following.streams_of(message.topic)
-        found = (self._setting.links.numbered(number) for number in streams)
-        self._acknowledging.handled(message, [link for link in found if link])
-
-    def settle(self) -> None:
-        """Acknowledge everything now: the client ends."""
-        self._acknowledging.settle()
+        streams = self._streams.streams_of(message.topic)
+        found = (self._context.links.numbered(number) for number in streams)
+        self._inbox.handled(message, [link for link in found if link])
 
     def serving(self) -> Link | None:
         """A link that serves topics and can be used, the newest."""
@@ -352,7 +344,7 @@ class Subscriber:
 
     def leave(self, link: Link, topics: Iterable[str]) -> None:
         """Listen to a broker no more, for these topics."""
-        self._hand_on(self.following.leave(link.number, topics))
+        self._inbox.leave(link.number, topics)
 
     def withdraw(self, topics: Iterable[str]) -> None:
         """Do not go where these were asked for, if that is not answered yet."""
@@ -371,8 +363,8 @@ class Subscriber:
     def repair(self) -> None:
         """See to it that everything wanted is served, as soon as can be."""
         idle = self._repairing is None or self._repairing.done()
-        if idle and self._setting.failure is None and self._is_lacking():
-            self._repairing = self._setting.start(self._repair())
+        if idle and self._context.failure is None and self._is_lacking():
+            self._repairing = self._context.start(self._repair())
 
     async def attach(
         self, link: Link, topics: Iterable[str], *, is_quiet: bool = False
@@ -383,7 +375,7 @@ class Subscriber:
         Raises LinkLostError if there is no answer.
         """
         fresh = self._questions.fresh(link, topics)
-        cursors = self.following.cursors(fresh)
+        cursors = self._streams.cursors(fresh)
         self._questions.ask(
             link, fresh, cursors, latest=self._latest, is_quiet=is_quiet
         )
@@ -395,7 +387,7 @@ class Subscriber:
         while self._questions.wait_for(link):
             if not link.is_usable or loop.time() >= until:
                 raise LinkLostError(link.url, 1006, "no answer to a subscription")
-            await self._setting.changed.wait(until - loop.time())
+            await self._context.changed.wait(until - loop.time())
 
     # How it is repaired
 
@@ -415,24 +407,24 @@ class Subscriber:
     def _go_to(self, place: SessionPlace) -> None:
         if place.url not in self._going:
             self._going.add(place.url)
-            self._setting.start(self._go(place))
+            self._context.start(self._go(place))
 
     async def _let_them_answer(self) -> None:
         """Brokers that we went to: one may take its time, or be frozen."""
         loop = asyncio.get_running_loop()
         until = loop.time() + ASK_AGAIN_SECONDS
         while self._going and self._is_lacking() and loop.time() < until:
-            await self._setting.changed.wait(until - loop.time())
+            await self._context.changed.wait(until - loop.time())
 
     async def _places(self) -> tuple[SessionPlace, ...]:
         """Where the coordinator wants the sessions; without a plan that is where one
         is already."""
-        if self._home is not None and self._setting.links.is_usable(self._home.url):
+        if self._home is not None and self._context.links.is_usable(self._home.url):
             return (self._home,)
         lacking = self._lacking(self._wanted)
-        user = self._setting.user
+        user = self._context.user
         try:
-            answer = await self._setting.coordinator.request_broker(
+            answer = await self._context.coordinator.request_broker(
                 user, list(self._wanted) or None
             )
         except RefusedError as error:
@@ -452,7 +444,7 @@ class Subscriber:
         here = self._wanted if place.topics is None else set(place.topics)
         try:
             if self._lacking(here) or any(r.is_lacking for r in self._ranges):
-                link = await self._setting.links.reach(Address(place.broker, place.url))
+                link = await self._context.links.reach(Address(place.broker, place.url))
                 await self.attach(link, self._lacking(here))
                 for ranges in [r for r in self._ranges if r.is_lacking]:
                     self._questions.ask_ranges(link, ranges)
@@ -461,12 +453,12 @@ class Subscriber:
             self._came_to_nothing(error.message)
         finally:
             self._going.discard(place.url)
-            self._setting.changed.notify()
+            self._context.changed.notify()
 
     def _came_to_nothing(self, reason: str) -> None:
         """An attempt failed: told if it mattered, not if all are served by now."""
         if self._is_lacking():
-            self._setting.tell(Retrying(reason))
+            self._context.tell(Retrying(reason))
 
     def _is_lacking(self) -> bool:
         return any(r.is_lacking for r in self._ranges) or bool(
@@ -476,46 +468,38 @@ class Subscriber:
     def _lacking(self, topics: Iterable[str]) -> list[str]:
         """Those of the topics that are wanted and that no broker serves that is
         heard from."""
-        alive = {link.number for link in self._setting.links if not link.is_silent}
+        alive = {link.number for link in self._context.links if not link.is_silent}
         return [
             topic
             for topic in topics
             if topic in self._wanted
-            and alive.isdisjoint(self.following.streams_of(topic))
+            and alive.isdisjoint(self._streams.streams_of(topic))
         ]
 
     def _is_new(self, topic: str) -> bool:
-        return not self.following.knows(topic)
+        return not self._streams.knows(topic)
 
     def _refuse(self, topics: Iterable[str], error: BrokerwiseError) -> None:
         for topic in topics:
             if self._wanted.pop(topic, "") is None:
                 self._refused[topic] = error
-        self._setting.changed.notify()
+        self._context.changed.notify()
 
     def _refuse_ranges(self, error: BrokerwiseError) -> None:
         for ranges in self._ranges:
             if ranges.link is None and ranges.refusal is None:
                 ranges.refusal = error
-        self._setting.changed.notify()
+        self._context.changed.notify()
 
     def _leave_silent(self, topics: Iterable[str]) -> None:
         """Someone else serves these topics now: hang up on who is not heard."""
         for topic in topics:
-            for number in self.following.streams_of(topic):
-                link = self._setting.links.numbered(number)
+            for number in self._streams.streams_of(topic):
+                link = self._context.links.numbered(number)
                 if link is None or link.is_silent or link.retired:
-                    self._hand_on(self.following.leave(number, (topic,)))
-                    if link is not None and not self.following.topics_of(number):
+                    self._inbox.leave(number, (topic,))
+                    if link is not None and not self._streams.topics_of(number):
                         link.abort()
-
-    # What the application and the brokers are told
-
-    def _hand_on(self, events: Sequence[Event]) -> None:
-        if self._ranges:
-            events = wanted(events, [ranges.box for ranges in self._ranges])
-        if events:
-            self._inbox.add(events)
 
 
 def _unsubscribe(link: Link, topics: Iterable[str], *, elsewhere: bool) -> None:
@@ -523,17 +507,18 @@ def _unsubscribe(link: Link, topics: Iterable[str], *, elsewhere: bool) -> None:
         link.send(Unsubscribe(0, frame.topics, elsewhere))
 
 
-CATCH_UP_SECONDS = 5.0
-AcceptsMoves = Callable[[RequestToMove], bool]
-
-
 class Mover:
     """Answers what brokers ask about moves, and carries them out."""
 
     def __init__(
-        self, setting: Setting, subscriber: Subscriber, accepts: AcceptsMoves
+        self,
+        context: ClientContext,
+        inbox: Inbox,
+        subscriber: Subscriber,
+        accepts: AcceptsMoves,
     ) -> None:
-        self._setting = setting
+        self._context = context
+        self._inbox, self._streams = inbox, inbox.streams
         self._subscriber = subscriber
         self._accepts = accepts
         self._under_way: set[int] = set()
@@ -545,12 +530,21 @@ class Mover:
         except Exception as error:
             accepted, reason = False, f"the application failed: {error!r}"[:200]
         answer = Accept(request.move) if accepted else Decline(request.move, reason)
+        if not accepted:
+            log.info("move %d of %r: %s", request.move, self._context.user, reason)
         link.send(answer)
 
     def ordered(self, link: Link, order: Connect) -> None:
         if order.move not in self._under_way:
             self._under_way.add(order.move)
-            self._setting.start(self._move(link, order))
+            log.info(
+                "move %d of %r begins: from broker %r to %r",
+                order.move,
+                self._context.user,
+                link.broker,
+                order.broker,
+            )
+            self._context.start(self._move(link, order))
 
     async def _move(self, old: Link, order: Connect) -> None:
         self._subscriber.moving.add(old)
@@ -561,9 +555,9 @@ class Mover:
                 old.send(Moved(order.move))
                 if not order.topics:
                     self._subscriber.home(Address(order.broker, order.url))
-                self._setting.tell(MovedNotice(old.broker, order.broker))
+                self._context.tell(MovedNotice(old.broker, order.broker))
         except (TimeoutError, RefusedError, LinkLostError) as error:
-            self._setting.tell(Retrying(f"stays at {old.broker}: {error}"))
+            self._context.tell(Retrying(f"stays at {old.broker}: {error}"))
         finally:
             self._under_way.discard(order.move)
             self._subscriber.moving.discard(old)
@@ -587,14 +581,14 @@ class Mover:
             self._subscriber.ranges_moved(old, new)
 
     def _to_move(self, old: Link, order: Connect) -> set[str]:
-        here = self._subscriber.following.topics_of(old.number)
+        here = self._streams.topics_of(old.number)
         return here & set(order.topics) if order.topics else here
 
     async def _reach(self, old: Link, to: Address) -> Link:
         backoff = Backoff()
         while True:
             try:
-                return await self._setting.links.reach(to)
+                return await self._context.links.reach(to)
             except (UnreachableError, LinkLostError) as error:
                 if not old.is_open:
                     raise LinkLostError(to.url, 1006, error.message) from error
@@ -603,11 +597,10 @@ class Mover:
     async def _catch_up(self, old: Link, new: Link, topics: set[str]) -> None:
         """Until the new broker needs nothing more from the old one, or the old one is
         too slow with the rest: then that is a gap."""
-        following, progressed = self._subscriber.following, self._subscriber.progressed
         loop = asyncio.get_running_loop()
         until = loop.time() + CATCH_UP_SECONDS
-        while following.behind(topics) and loop.time() < until:
-            await progressed.wait(until - loop.time())
+        while self._streams.behind(topics) and loop.time() < until:
+            await self._inbox.progressed.wait(until - loop.time())
         if not new.is_open:
             raise LinkLostError(new.url, 1006, "it has gone in the middle of a move")
         self._subscriber.leave(old, topics)
