@@ -14,7 +14,7 @@ from brokerwise.runtime.broker.hub import Hub
 from brokerwise.runtime.broker.passage import Passage
 from brokerwise.runtime.broker.peers import Peers
 from brokerwise.runtime.net.errors import RefusedError
-from brokerwise.runtime.net.http import KeptLine, ask
+from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.control import (
     BrokerConfiguration,
@@ -92,8 +92,9 @@ class Coordination:
         self._peers = peers
         self._tls = tls
         # A lease must not depend on whether one more connection can be opened: the
-        # one that it was got by is kept.
-        self._line = KeptLine(url, token, tls)
+        # one that it was got by is kept, and is for nothing else.
+        self._line = HttpClient(keeps=True, repeatable=True)
+        self._http = HttpClient(keeps=True, repeatable=True)
         self._loop = asyncio.get_running_loop()
         self._leaving: dict[str, None] = {}
         self._looking_up: dict[str, None] = {}
@@ -104,8 +105,11 @@ class Coordination:
         backoff, said = Backoff(), ""
         while True:
             try:
-                found = await self._line.ask(
-                    "/registerbroker", self._registration(), BrokerConfiguration
+                found = await self._ask(
+                    "/registerbroker",
+                    self._registration(),
+                    BrokerConfiguration,
+                    self._line,
                 )
             except RefusedError:
                 raise
@@ -136,7 +140,9 @@ class Coordination:
 
     async def _report(self, heartbeat: Heartbeat) -> Lease:
         try:
-            answer = await self._line.ask("/heartbeat", heartbeat, HeartbeatAnswer)
+            answer = await self._ask(
+                "/heartbeat", heartbeat, HeartbeatAnswer, self._line
+            )
         except BrokerwiseError:
             return Lease.UNKNOWN
         if answer.lost:
@@ -190,6 +196,7 @@ class Coordination:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._line.close()
+        await self._http.close()
 
     def _start(
         self, name: str, work: Callable[[], Coroutine[None, None, None]]
@@ -251,15 +258,17 @@ class Coordination:
 
     async def _renewed(self, url: str) -> float:
         try:
-            health = await ask(
+            health = await self._http.ask(
                 f"{_http(url)}/health", None, Health, method="GET", ssl=self._tls
             )
         except BrokerwiseError:
             return float("inf")
         return health.renewed
 
-    async def _ask(self, path: str, content: object, kind: type[T]) -> T:
-        return await ask(
+    async def _ask(
+        self, path: str, content: object, kind: type[T], line: HttpClient | None = None
+    ) -> T:
+        return await (line or self._http).ask(
             f"{self._url}{path}", content, kind, token=self._token, ssl=self._tls
         )
 

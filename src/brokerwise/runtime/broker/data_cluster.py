@@ -3,13 +3,14 @@
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.channels import Channels
 from brokerwise.runtime.broker.feeding import Feeds
 from brokerwise.runtime.net.errors import RefusedError
-from brokerwise.runtime.net.http import ask, request
+from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
@@ -58,6 +59,7 @@ class DataCluster:
         self._token = token
         self._channels = channels
         self._tls = tls
+        self._http = HttpClient(keeps=True, repeatable=True)
         self._news = Signal()
         self._results = Signal()
         self._said_all_at = 0.0
@@ -83,11 +85,10 @@ class DataCluster:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._tasks and self._created == self._creation().epoch:
-            try:
+            with suppress(BrokerwiseError, TimeoutError):
                 async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
                     await self._say()
-            except (BrokerwiseError, TimeoutError):
-                return
+        await self._http.close()
 
     def attach(self) -> None:
         """`Channels` has something to say."""
@@ -180,7 +181,7 @@ class DataCluster:
 
     async def _feed(self, path: str, body: bytes) -> None:
         url = f"{self._url}{path}"
-        answer = await request(
+        answer = await self._http.request(
             "POST",
             url,
             body=body,
@@ -192,7 +193,7 @@ class DataCluster:
             raise RefusedError(answer.status, answer.body.decode(errors="replace"), url)
 
     async def _ask(self, path: str, content: object, kind: type[T]) -> T:
-        return await ask(
+        return await self._http.ask(
             f"{self._url}{path}",
             content,
             kind,

@@ -13,7 +13,7 @@ from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store
-from brokerwise.runtime.net.http import ask
+from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import Launch
@@ -50,11 +50,16 @@ async def run(launch: Launch, store: Store) -> None:
     An error in what the coordinator does by itself ends it: a new process starts
     from the stored state.
     """
+    async with HttpClient(repeatable=True) as http:
+        await _serve(launch, store, http)
+
+
+async def _serve(launch: Launch, store: Store, http: HttpClient) -> None:
     server_tls(launch.certificate, launch.private_key)  # says what is wrong with them
     bound = listen(launch.host, launch.port)
     url = url_of(bound, launch.host, secure=bool(launch.certificate))
     coordinator = Coordinator(
-        *(store, launch.signing(), ask),
+        *(store, launch.signing(), http.ask),
         tls=client_tls(url, launch.authority),
         data=_data_cluster(launch),
     )
