@@ -29,8 +29,7 @@ from benchmarks.measuring import print_line
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.fleet.children import Program, running_child
 from brokerwise.runtime.load.trials import busy
-from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask
 from brokerwise.runtime.net.server import Connection, serve
 from brokerwise.runtime.process.launch import Launch
 from brokerwise.runtime.protocol.control import BrokerConfiguration

@@ -18,7 +18,7 @@ from websockets.frames import Opcode
 from websockets.server import ServerProtocol
 
 from benchmarks import fanout
-from brokerwise.runtime.net.server import frame_text
+from brokerwise.runtime.net.connection import frame_text
 from brokerwise.runtime.protocol.frames import (
     Ack,
     Beat,

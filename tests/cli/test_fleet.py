@@ -18,7 +18,7 @@ from tests.processes import BROKERWISE, Process, wait_until
 from brokerwise.cli.main import run
 from brokerwise.runtime.fleet.files import FleetFile, read_fleet, start_time
 from brokerwise.runtime.fleet.operator import Operator
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 
 Captured = pytest.CaptureFixture[str]
 GONE = ("lost", "stopped")

@@ -9,7 +9,7 @@ from typing import Any
 from tests.runtime.net.ends import Recorder, serving
 
 from brokerwise.runtime.client.data_cluster import DataClient
-from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 
 
 class PretendDataCluster(Recorder):

@@ -24,7 +24,7 @@ from brokerwise.runtime.broker.subscriptions import (
     SessionHandler,
 )
 from brokerwise.runtime.client.events import Event, GapTold, Received
-from brokerwise.runtime.client.following import Following
+from brokerwise.runtime.client.inbox import StreamMerger
 from brokerwise.runtime.data_cluster.store import new_state
 from brokerwise.runtime.data_cluster.subscriptions import (
     acknowledge,
@@ -320,12 +320,12 @@ class Line:
 
 @dataclass(eq=False)
 class Client:
-    """One life of a user's client: the real `Following`. `start` is where each topic
+    """One life of a user's client: the real `StreamMerger`. `start` is where each topic
     began, `seen` what came since; it deals with everything at once."""
 
     user: str
     world: World
-    following: Following = field(default_factory=Following)
+    following: StreamMerger = field(default_factory=StreamMerger)
     streams: dict[int, tuple[Broker, Session]] = field(default_factory=dict)
     start: dict[str, tuple[int, int]] = field(default_factory=dict)
     seen: dict[str, list[tuple[int, int]]] = field(default_factory=dict)

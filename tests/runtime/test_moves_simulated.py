@@ -23,8 +23,8 @@ from brokerwise.runtime.broker.subscriptions import (
     SessionHandler,
 )
 from brokerwise.runtime.client.events import GapTold, Received
-from brokerwise.runtime.client.following import Following
-from brokerwise.runtime.client.routes import Routes
+from brokerwise.runtime.client.inbox import StreamMerger
+from brokerwise.runtime.client.publisher import Routes
 from brokerwise.runtime.protocol.control import (
     Address,
     CursorRow,
@@ -346,11 +346,11 @@ class Publisher:
 
 @dataclass(eq=False)
 class Client:
-    """A subscriber: the real `Following`, and the steps of a move by the protocol."""
+    """A subscriber: the real `StreamMerger`, and the steps of a move."""
 
     user: str
     world: World
-    following: Following = field(default_factory=Following)
+    following: StreamMerger = field(default_factory=StreamMerger)
     streams: dict[int, tuple[str, Session]] = field(default_factory=dict)
     moving: dict[int, tuple[int, int]] = field(default_factory=dict)
     seen: list[tuple[str, str, int]] = field(default_factory=list)

@@ -79,8 +79,8 @@ async def client_of(
     """
     from brokerwise.runtime.client.client import Client
     from brokerwise.runtime.client.coordinator import Coordinator
+    from brokerwise.runtime.net.tasks import together
     from brokerwise.runtime.net.tls import client_tls
-    from brokerwise.runtime.net.waiting import together
 
     fleet = fleet_of(state)
     tls = client_tls(fleet.coordinator, fleet.authority)

@@ -28,7 +28,7 @@ from brokerwise.experiments.emergency.scenario import (
     Subscribe,
 )
 from brokerwise.experiments.emergency.tracks import Track
-from brokerwise.runtime.net.framing import frame_text
+from brokerwise.runtime.net.connection import frame_text
 from brokerwise.runtime.protocol.frames import Message, encode
 from brokerwise.runtime.protocol.names import SOURCE, channel_topic, parse_channel_topic
 

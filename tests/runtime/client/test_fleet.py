@@ -13,7 +13,7 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.errors import UnauthorizedError
 from brokerwise.runtime.client.events import GapTold, Moved, Notice, Received
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 
 
 def client_of(fleet: LiveFleet, user: str, notices: list[Notice]) -> Client:

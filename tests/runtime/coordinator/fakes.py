@@ -14,9 +14,8 @@ from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
 from brokerwise.runtime.coordinator.watch.polling import DataSource
-from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask, request
 from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.requests import ask, request
 from brokerwise.runtime.net.server import Connection, serve
 from brokerwise.runtime.protocol.control import (
     BalancePage,

@@ -14,7 +14,7 @@ from tests.runtime.coordinator.fakes import (
 )
 from tests.runtime.coordinator.seeds import OVERLAY, PART, PLANNED
 
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 
 

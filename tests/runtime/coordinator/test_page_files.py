@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.coordinator.fakes import OPERATOR, Running, plain_seed, run, running
 
 from brokerwise.page.assets import ASSETS, HEADERS, asset
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 
 
 async def get(fleet: Running, path: str, **headers: str) -> tuple[int, dict[str, str]]:

@@ -33,8 +33,7 @@ from tests.runtime.net.ends import Recorder, serving
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.process import DataCluster
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
-from brokerwise.runtime.net.requests import request
-from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.http import HttpAnswer, HttpClient, HttpRequest, request
 from brokerwise.runtime.process.launch import SEED_FILE, Launch, Ready
 from brokerwise.runtime.protocol.limits import LOGIN_SECONDS
 from brokerwise.runtime.protocol.tokens import Role
@@ -137,7 +136,9 @@ class DataAnswers(Recorder):
 async def test_what_the_data_cluster_refuses_is_said_in_a_line() -> None:
     answers = DataAnswers()
     async with serving(answers) as server:
-        cluster = DataCluster(f"http://127.0.0.1:{server.port}/", "a token", "")
+        cluster = DataCluster(
+            HttpClient(), f"http://127.0.0.1:{server.port}/", "a token", ""
+        )
         assert await cluster.datasets() == ()
         assert await cluster.channels() == ()
         for ask_one in (cluster.dataset, cluster.channel):

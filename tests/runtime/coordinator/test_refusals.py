@@ -18,7 +18,7 @@ from tests.runtime.coordinator.fakes import (
 )
 
 from brokerwise.runtime.net.gate import MAX_BROKER_BODY_BYTES, Gate
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
 from brokerwise.runtime.protocol.tokens import Keys, Role
 

@@ -19,9 +19,8 @@ from brokerwise.runtime.data_cluster.datasets import all_datasets
 from brokerwise.runtime.data_cluster.definitions import Channel, Column, ColumnType
 from brokerwise.runtime.data_cluster.results import RunScope, commit_run, write_results
 from brokerwise.runtime.data_cluster.store import Store, counter
-from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask, request
 from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.requests import ask, request
 from brokerwise.runtime.net.server import Connection, serve
 from brokerwise.runtime.protocol.data import Notification
 

@@ -17,7 +17,7 @@ from tests.runtime.data_cluster.clusters import (
     cluster_in,
 )
 
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 from brokerwise.runtime.protocol.limits import MAX_FEED_BYTES, MAX_FRAME_BYTES
 
 FIRE = b'{"place": "here", "size": 3}\n'

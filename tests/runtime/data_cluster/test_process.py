@@ -15,7 +15,7 @@ import pytest
 from tests.runtime.coordinator.fakes import KEYS, OPERATOR, Caller, run, until
 from tests.runtime.data_cluster.clusters import FIRES, HERE, NEAR, Broker, broker_of
 
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import request
 from brokerwise.runtime.process.launch import Launch, Ready
 
 QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}

@@ -12,8 +12,7 @@ from contextlib import (
 from pathlib import Path
 from typing import Any, TypeVar
 
-from brokerwise.runtime.net.http import HttpAnswer
-from brokerwise.runtime.net.requests import request
+from brokerwise.runtime.net.http import HttpAnswer, request
 from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.net.connection import ClientConnection, connect
 
 ANSWER_SECONDS = 10.0
 
@@ -20,7 +20,7 @@ class Guest:
     given to `on_message`.
     """
 
-    line: Dialled
+    line: ClientConnection
 
     def __init__(self) -> None:
         self.frames: list[dict[str, Any]] = []

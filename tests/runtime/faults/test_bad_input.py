@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.protocol.control import BrokerAnswer
 from brokerwise.runtime.protocol.frames import CloseCode
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_NAME_BYTES, MAX_SEQ

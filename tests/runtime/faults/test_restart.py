@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 from .load import Load, loaded_fleet, until

@@ -7,13 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from brokerwise.runtime.net.server import (
-    Connection,
-    HttpAnswer,
-    HttpRequest,
-    Server,
-    serve,
-)
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Connection, Server, serve
 
 HANDSHAKE = (
     b"GET /session?v=1 HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\n"

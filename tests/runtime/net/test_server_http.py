@@ -7,9 +7,8 @@ import pytest
 from tests.runtime.net.conftest import Certificates, Run
 from tests.runtime.net.ends import HANDSHAKE, Recorder, opened, raw, serving, until
 
-from brokerwise.runtime.net.connecting import connect
-from brokerwise.runtime.net.http import split_target
-from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.connection import connect
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, split_target
 from brokerwise.runtime.protocol.limits import LOGIN_SECONDS, MAX_HEAD_BYTES
 
 GET = b"GET /load?a=1&b=%C3%A9&c= HTTP/1.1\r\nHost: here\r\n\r\n"

@@ -7,14 +7,16 @@ from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.runtime.net.conftest import Certificates, Run
 from tests.runtime.net.ends import HANDSHAKE, Recorder, opened, raw, serving, until
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Close
 
-from brokerwise.runtime.net.framing import frame_text, mask_text
-from brokerwise.runtime.net.server import Connection, Server
+from brokerwise.runtime.net.connection import frame_text, mask_text
+from brokerwise.runtime.net.server import Connection, Deadlines, Server
 
 KEY = b"\x01\x02\x03\x04"
 
@@ -455,3 +457,37 @@ def test_a_refused_upgrade_reads_as_such_to_the_library(run: Run) -> None:
             assert refused.value.response.status_code == 400
 
     run(check())
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["begin", "end", "look"]), st.integers(0, 5), st.integers(0, 4)
+    ),
+    max_size=40,
+)
+
+
+@given(ACTIONS)
+def test_exactly_those_run_out_whose_time_is_over(
+    actions: list[tuple[str, int, int]],
+) -> None:
+    patience: Deadlines[int] = Deadlines(5.0)
+    deadlines: dict[int, float] = {}
+    now = 0.0
+    for action, who, pause in actions:
+        now += pause
+        if action == "begin":
+            patience.begin(who, now)
+            deadlines[who] = now + 5.0
+        elif action == "end":
+            patience.end(who)
+            deadlines.pop(who, None)
+        else:
+            late = {w for w, deadline in deadlines.items() if deadline <= now}
+            found = patience.run_out(now)
+            assert set(found) == late
+            assert len(found) == len(late)
+            assert [deadlines[w] for w in found] == sorted(deadlines[w] for w in found)
+            for w in late:
+                del deadlines[w]
+        assert len(patience) == len(deadlines)

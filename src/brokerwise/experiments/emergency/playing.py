@@ -32,7 +32,7 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet
-from brokerwise.runtime.net.waiting import few_at_a_time, together
+from brokerwise.runtime.net.tasks import few_at_a_time, together
 
 LEAD_SECONDS = 2.0  # for players to start
 LOOK_SECONDS = 0.5  # between two looks at the data cluster's state

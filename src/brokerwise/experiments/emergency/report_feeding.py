@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from brokerwise.experiments.emergency.city import Report
 from brokerwise.experiments.emergency.definitions import REPORTS
 from brokerwise.runtime.client.data_cluster import DataClient
-from brokerwise.runtime.net.waiting import together
+from brokerwise.runtime.net.tasks import together
 
 BATCH_SECONDS = 0.25  # reports of so long go together
 

@@ -31,7 +31,7 @@ from brokerwise.experiments.emergency.definitions import (
 from brokerwise.experiments.emergency.scenario import Login, Scenario, Subscribe
 from brokerwise.experiments.emergency.tracks import Track
 from brokerwise.model.arrays import Int64s
-from brokerwise.runtime.net.framing import frame_text
+from brokerwise.runtime.net.connection import frame_text
 from brokerwise.runtime.protocol.frames import Message, encode
 from brokerwise.runtime.protocol.names import SOURCE, channel_topic
 

@@ -17,7 +17,7 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet
-from brokerwise.runtime.net.waiting import together
+from brokerwise.runtime.net.tasks import together
 
 LEAD_SECONDS = 2.0  # for everyone to get ready
 LOOK_SECONDS = 0.4  # between two looks at the data cluster's state

@@ -21,7 +21,7 @@ from brokerwise.runtime.broker.sessions import (
     may_publish_as,
 )
 from brokerwise.runtime.broker.subscriptions import Commands, SessionHandler
-from brokerwise.runtime.net.server import frame_text
+from brokerwise.runtime.net.connection import frame_text
 from brokerwise.runtime.process.open_files import OpenFiles
 from brokerwise.runtime.protocol.frames import (
     Beat,

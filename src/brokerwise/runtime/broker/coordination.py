@@ -24,8 +24,9 @@ from brokerwise.runtime.broker.subscriptions import (
     LeaveTopic,
     SessionHandler,
 )
-from brokerwise.runtime.net.requests import KeptLine, RefusedError, ask
-from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.http import HttpClient
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.control import (
     BrokerConfiguration,
     BrokerRegistration,
@@ -103,8 +104,9 @@ class CoordinatorClient:
         self._peers = peers
         self._tls = tls
         # A lease must not depend on whether one more connection can be opened: the
-        # one that it was got by is kept.
-        self._line = KeptLine(url, token, tls)
+        # one that it was got by is kept, and is for nothing else.
+        self._line = HttpClient(keeps=True, repeatable=True)
+        self._http = HttpClient(keeps=True, repeatable=True)
         self._loop = asyncio.get_running_loop()
         self._is_silent = False  # the coordinator, and that was logged
         self._leaving: dict[str, None] = {}
@@ -116,8 +118,11 @@ class CoordinatorClient:
         backoff, logged = Backoff(), ""
         while True:
             try:
-                found = await self._line.ask(
-                    "/registerbroker", self._registration(), BrokerConfiguration
+                found = await self._ask(
+                    "/registerbroker",
+                    self._registration(),
+                    BrokerConfiguration,
+                    self._line,
                 )
             except RefusedError:
                 raise
@@ -159,7 +164,9 @@ class CoordinatorClient:
 
     async def _report(self, heartbeat: Heartbeat) -> LeaseState:
         try:
-            answer = await self._line.ask("/heartbeat", heartbeat, HeartbeatAnswer)
+            answer = await self._ask(
+                "/heartbeat", heartbeat, HeartbeatAnswer, self._line
+            )
         except BrokerwiseError as problem:
             if not self._is_silent:
                 self._is_silent = True
@@ -233,6 +240,7 @@ class CoordinatorClient:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._line.close()
+        await self._http.close()
 
     def _start(
         self, name: str, work: Callable[[], Coroutine[None, None, None]]
@@ -296,15 +304,17 @@ class CoordinatorClient:
 
     async def _renewed(self, url: str) -> float:
         try:
-            health = await ask(
+            health = await self._http.ask(
                 f"{_http(url)}/health", None, Health, method="GET", ssl=self._tls
             )
         except BrokerwiseError:
             return float("inf")
         return health.renewed
 
-    async def _ask(self, path: str, content: object, kind: type[T]) -> T:
-        return await ask(
+    async def _ask(
+        self, path: str, content: object, kind: type[T], line: HttpClient | None = None
+    ) -> T:
+        return await (line or self._http).ask(
             f"{self._url}{path}", content, kind, token=self._token, ssl=self._tls
         )
 

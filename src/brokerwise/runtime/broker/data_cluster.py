@@ -11,6 +11,7 @@ import secrets
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import quote
@@ -19,8 +20,9 @@ import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.channels import ChannelSubscriptions
-from brokerwise.runtime.net.requests import RefusedError, ask, request
-from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.http import HttpClient
+from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreated,
@@ -150,12 +152,14 @@ class DatasetFeeder:
         self._queued -= len(body) - count + 1
 
 
-def record_sender(url: str, token: str, tls: ssl.SSLContext | None) -> Send:
+def record_sender(
+    http: HttpClient, url: str, token: str, tls: ssl.SSLContext | None
+) -> Send:
     """Sends a batch of records to the data cluster. Raises RefusedError, and what
     `request` raises."""
 
     async def send(path: str, body: bytes) -> None:
-        answer = await request(
+        answer = await http.request(
             "POST",
             f"{url}{path}",
             body=body,
@@ -185,6 +189,7 @@ class DataClusterClient:
 
     def __init__(
         self,
+        http: HttpClient,
         url: str,
         token: str,
         tls: ssl.SSLContext | None,
@@ -193,6 +198,7 @@ class DataClusterClient:
         channels: ChannelSubscriptions,
         feeder: DatasetFeeder,
     ) -> None:
+        self._http = http
         self._url = url
         self._token = token
         self._tls = tls
@@ -223,11 +229,10 @@ class DataClusterClient:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._tasks and self._created == self._creation().epoch:
-            try:
+            with suppress(BrokerwiseError, TimeoutError):
                 async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
                     await self._say()
-            except (BrokerwiseError, TimeoutError):
-                return
+        await self._http.close()
 
     def send_news(self) -> None:
         """`ChannelSubscriptions` has something to say."""
@@ -325,7 +330,7 @@ class DataClusterClient:
                 self._channels.logs.take_results(frozenset(pulls), answer)
 
     async def _ask(self, path: str, content: object, kind: type[T]) -> T:
-        return await ask(
+        return await self._http.ask(
             f"{self._url}{path}",
             content,
             kind,

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.net.connecting import Dialled, connect
-from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.net.connection import ClientConnection, connect
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.control import Address
 from brokerwise.runtime.protocol.frames import Forward, Login, encode
 from brokerwise.runtime.protocol.limits import PRESSED_SECONDS
@@ -35,7 +35,7 @@ class Peer:
         self.dropped = 0
         self._login, self._token = encode(login), login.token
         self._tls = tls
-        self._line: Dialled | None = None
+        self._line: ClientConnection | None = None
         self._ended = asyncio.Event()
         self._queue: deque[bytes] = deque()
         self._queued = 0

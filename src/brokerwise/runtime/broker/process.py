@@ -42,8 +42,9 @@ from brokerwise.runtime.broker.subscriptions import (
     SessionHandler,
 )
 from brokerwise.runtime.broker.topics import Overlay
-from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.net.server import Connection, Server, frame_text, serve
+from brokerwise.runtime.net.connection import frame_text
+from brokerwise.runtime.net.http import HttpAnswer, HttpClient, HttpRequest
+from brokerwise.runtime.net.server import Connection, Server, serve
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process import open_files
 from brokerwise.runtime.process.launch import EXIT_RESTART, Launch
@@ -92,8 +93,9 @@ class Broker:
         tls = client_tls(launch.coordinator, launch.authority)
         self._peers = Peers(launch.name, token, tls)
         self._steps = TopicSteps(limited=launch.step_limit)
+        http = HttpClient(keeps=True, repeatable=True)
         self._feeder = DatasetFeeder(
-            record_sender(launch.data_cluster, token, tls), launch.name
+            record_sender(http, launch.data_cluster, token, tls), launch.name
         )
         self._feed = self._feeder.add if launch.data_cluster else _refuse_record
         self._router = MessageRouter(
@@ -126,6 +128,7 @@ class Broker:
             peers=self._peers,
         )
         self._data_cluster = DataClusterClient(
+            http,
             launch.data_cluster,
             token,
             tls,

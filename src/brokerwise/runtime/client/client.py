@@ -1,19 +1,45 @@
-"""The client of a fleet: subscribe, publish, and let it follow routes and moves."""
+"""The client of a fleet: subscribe, publish, and let it follow routes and moves.
 
+`Client` is what applications use. `OpenClient` is what there is of it while it is open:
+its connections, and who does what with what they bring.
+"""
+
+import asyncio
+import logging
+import ssl
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from brokerwise.model.errors import InputError
+from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.client.content import wrap
+from brokerwise.runtime.client.context import ClientContext, SharedTimer
 from brokerwise.runtime.client.coordinator import Coordinator
-from brokerwise.runtime.client.core import Core
-from brokerwise.runtime.client.errors import ClientClosedError, UnknownTopicError
-from brokerwise.runtime.client.events import Event, Notice
-from brokerwise.runtime.client.moving import AcceptsMoves
+from brokerwise.runtime.client.errors import (
+    ClientClosedError,
+    LinkLostError,
+    NoBrokerError,
+    UnknownTopicError,
+)
+from brokerwise.runtime.client.events import Event, Notice, Received, Refused
+from brokerwise.runtime.client.inbox import EventQueue, Inbox
+from brokerwise.runtime.client.links import BrokerFrame, Link, Links
+from brokerwise.runtime.client.publisher import Publisher
+from brokerwise.runtime.client.subscriber import AcceptsMoves, Mover, Subscriber
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.protocol.control import Axis
-from brokerwise.runtime.protocol.frames import Login
+from brokerwise.runtime.protocol.control import Address, Axis
+from brokerwise.runtime.protocol.frames import (
+    Connect,
+    Login,
+    Problem,
+    Published,
+    RequestToMove,
+    StaleRoute,
+    Subscribed,
+)
 from brokerwise.runtime.protocol.names import (
     DATASET,
     Value,
@@ -29,6 +55,8 @@ from brokerwise.runtime.protocol.subchannels import (
     is_subchannel,
     topic_of,
 )
+
+log = logging.getLogger(__name__)
 
 
 def _ignore(notice: Notice) -> None:
@@ -77,11 +105,11 @@ class Client:
         self._on_notice = on_notice
         self._literal = literal
         self._axes: tuple[Axis, ...] | None = None
-        self._core: Core | None = None
+        self._opened: OpenClient | None = None
 
     async def __aenter__(self) -> Self:
         """Nothing is connected yet: that happens when it is needed."""
-        self._core = Core(
+        self._opened = OpenClient(
             self._coordinator,
             self._login,
             self._tls,
@@ -96,14 +124,14 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._core is not None:
-            await self._core.close(handled=kind is None)
+        if self._opened is not None:
+            await self._opened.close(handled=kind is None)
 
     async def close(self) -> None:
         """Log out everywhere; what was published still goes out. Cancelling it hangs
         up at once, and what was not sent yet is lost."""
-        if self._core is not None:
-            await self._core.close()
+        if self._opened is not None:
+            await self._opened.close()
 
     # Subscribing
 
@@ -128,9 +156,9 @@ class Client:
         box stays wanted.
         """
         _check_names("attribute", ranges)
-        core = self._open
-        core.following.unheard = self._login.source or self._login.user
-        await core.subscriber.subscribe_ranges(ranges)
+        client = self._open
+        client.inbox.streams.unheard = self._login.source or self._login.user
+        await client.subscriber.subscribe_ranges(ranges)
 
     async def subscribe_channel(
         self,
@@ -167,7 +195,7 @@ class Client:
         Cancelling a wait for the next event loses none. Raises ReplacedError,
         UnauthorizedError or ProtocolError when a broker has no more to do with us.
         """
-        return self._open.inbox
+        return self._open.events
 
     # Publishing
 
@@ -178,16 +206,16 @@ class Client:
         Raises PatternError, UnknownTopicError, MessageTooLargeError. A call that is
         cancelled before it returns may have been sent or not; nothing else is lost.
         """
-        core = self._open
+        client = self._open
         axes = await self._space() if topic.startswith(PREFIX) else ()
         if axes:
             if not is_subchannel(axes, topic):
                 raise UnknownTopicError((topic,))
-            await core.publisher.publish_at(core.home, topic, data)
+            await client.publisher.publish_at(client.home, topic, data)
         else:
-            if not core.publisher.knows(topic):
+            if not client.publisher.knows(topic):
                 self._check_topics((topic,))
-            await core.publisher.publish(topic, data)
+            await client.publisher.publish(topic, data)
 
     async def feed(self, dataset: str, record: Mapping[str, Any]) -> None:
         """Send a record to a dataset of the data cluster, by way of this user's broker,
@@ -197,9 +225,9 @@ class Client:
         Cancelling: as `publish`. What a broker had not sent on when it dies is lost:
         for an answer to each batch, feed the data cluster itself.
         """
-        core, topic = self._open, f"{DATASET}{dataset}"
+        client, topic = self._open, f"{DATASET}{dataset}"
         _check_names("dataset", (topic,))
-        await core.publisher.publish_at(core.session, topic, record)
+        await client.publisher.publish_at(client.session, topic, record)
 
     async def publish_content(self, content: Point, data: Any) -> None:
         """On an overlay: send data to all who want content at this point.
@@ -245,10 +273,10 @@ class Client:
         return self._axes
 
     @property
-    def _open(self) -> Core:
-        if self._core is None:
+    def _open(self) -> "OpenClient":
+        if self._opened is None:
             raise ClientClosedError
-        return self._core
+        return self._opened
 
 
 def _check_names(what: str, names: Iterable[str]) -> None:
@@ -256,3 +284,159 @@ def _check_names(what: str, names: Iterable[str]) -> None:
         refused = refusal(name)
         if refused:
             raise InputError(f"{what}: {refused}")
+
+
+class OpenClient:
+    """A client between `async with` and its end: passes on what links bring, and looks
+    after them twice a second."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        login: Login,
+        tls: ssl.SSLContext | None,
+        accepts_moves: AcceptsMoves,
+        on_notice: Callable[[Notice], None],
+    ) -> None:
+        links = Links(login, tls, self)
+        self._loop = asyncio.get_running_loop()
+        self._on_notice = on_notice
+        self._context = ClientContext(
+            login.user, coordinator, links, self._tell, self._failed
+        )
+        self._timer = SharedTimer.of(self._loop)
+        self._home: Address | None = None
+        self.events = EventQueue(self._pause, self._resume, self._handled)
+        self.inbox = Inbox(self.events, self._timer)
+        self.subscriber = Subscriber(self._context, self.inbox)
+        self.publisher = Publisher(self._context, time.time)
+        self._mover = Mover(self._context, self.inbox, self.subscriber, accepts_moves)
+        self._timer.watch(self._tick)
+
+    async def close(self, *, handled: bool = True) -> None:
+        """Log out everywhere, and be closed for good. Doing it again does nothing.
+        Cancelling it hangs up at once. `handled`: the application has dealt with the
+        last event that it got."""
+        if handled:
+            self.events.settle()
+        self._timer.unwatch(self._tick)
+        self.inbox.settle()
+        if self._context.failure is None:
+            self._context.failure = ClientClosedError()
+        self.events.close()
+        self.publisher.links_changed()
+        self._context.changed.notify()
+        try:
+            await self._context.stop()
+        finally:
+            await self._context.links.close()
+
+    async def session(self) -> Link:
+        """A link to the broker that this user is on. Cancelling it loses nothing."""
+        return self.subscriber.serving() or await self.home()
+
+    async def home(self) -> Link:
+        """A link to the broker that an overlay gives this user. Cancelling it loses
+        nothing."""
+        backoff = Backoff()
+        while True:
+            self._context.check()
+            try:
+                if self._home is None:
+                    self._home = await self._find_home()
+                return await self._context.links.reach(self._home)
+            except (UnreachableError, RefusedError, LinkLostError) as error:
+                self._home = None
+                if isinstance(error, RefusedError) and error.status < 500:
+                    raise
+            await asyncio.sleep(backoff.pause())
+
+    async def _find_home(self) -> Address:
+        context = self._context
+        answer = await context.coordinator.request_broker(context.user, None)
+        for place in answer.sessions:
+            return Address(place.broker, place.url)
+        raise NoBrokerError(context.user)
+
+    # What links bring (client.links.LinkOwner)
+
+    def received(self, link: Link, message: Received) -> None:
+        self.inbox.receive(link, message)
+
+    def told(self, link: Link, frame: BrokerFrame) -> None:
+        match frame:
+            case Published(count):
+                self.publisher.confirmed(link, count)
+            case StaleRoute():
+                self.publisher.stale(frame)
+            case Subscribed():
+                self.subscriber.subscribed(link, frame)
+            case Problem(id=0):
+                self._context.tell(Refused(frame.message))
+            case Problem():
+                self.subscriber.refused(frame)
+            case RequestToMove():
+                self._mover.asked(link, frame)
+            case Connect():
+                self._mover.ordered(link, frame)
+            case _:
+                pass
+
+    def resumed(self, link: Link) -> None:
+        self.subscriber.resumed(link)
+        self._links_changed()
+
+    def closed(self, link: Link, code: int, reason: str) -> None:
+        self._context.links.forget(link)
+        self.subscriber.closed(link, code, reason)
+        self.publisher.closed(link)
+        self._context.changed.notify()
+
+    # What happens by itself
+
+    def _tick(self, now: float) -> None:
+        needed = self.publisher.needed()
+        self.subscriber.tidy()
+        for link in self._context.links:
+            if link.fell_silent(now):
+                self.subscriber.fell_silent(link)
+                self._links_changed()
+            self._close_if_idle(link, needed)
+
+    def _close_if_idle(self, link: Link, needed: set[str]) -> None:
+        is_home = self._home is not None and self._home.url == link.url
+        waits = link.sent > link.confirmed and not link.is_silent
+        published = (link.url in needed or is_home) and not link.retired
+        used = published or waits or self.subscriber.uses(link)
+        if not link.is_needed(used):
+            link.log_out()
+
+    def _links_changed(self) -> None:
+        self.publisher.links_changed()
+        self._context.changed.notify()
+
+    def _tell(self, notice: Notice) -> None:
+        """A fault of the application must not end a connection."""
+        log.info("client of %r: %r", self._context.user, notice)
+        try:
+            self._on_notice(notice)
+        except Exception as error:
+            self._loop.call_exception_handler(
+                {"message": "on_notice failed", "exception": error}
+            )
+
+    def _failed(self, error: BrokerwiseError) -> None:
+        self.events.close(error)
+        self.publisher.links_changed()
+
+    def _handled(self, message: Received) -> None:
+        self.subscriber.handled(message)
+
+    def _pause(self) -> None:
+        for link in self._context.links:
+            if self.subscriber.uses(link):
+                link.pause()
+
+    def _resume(self) -> None:
+        for link in self._context.links:
+            link.resume()

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from brokerwise.runtime.client.errors import UnauthorizedError
 from brokerwise.runtime.net.errors import RefusedError
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.protocol.control import Axis, BrokerAnswer, Route
 
 T = TypeVar("T")

@@ -20,9 +20,9 @@ from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
-from brokerwise.runtime.net.requests import read_answer, request
+from brokerwise.runtime.net.http import read_answer, request
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.net.waiting import Backoff
 from brokerwise.runtime.protocol.data import (
     Channels,
     ChannelStatus,

@@ -1,21 +1,359 @@
-"""What waits for the application: a bounded queue of events."""
+"""What brokers bring, made one stream of events for the application.
+
+`StreamMerger` is pure (no I/O, no clock): each message once, in the order of its
+source, whichever broker brings it. `Acknowledger` tells brokers what has come,
+`EventQueue` holds what waits for the application, and `Inbox` is the way of a message
+through the three.
+"""
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.events import Event, Received
-from brokerwise.runtime.net.waiting import Signal
+from brokerwise.runtime.client.content import wanted
+from brokerwise.runtime.client.context import SharedTimer
+from brokerwise.runtime.client.events import Event, GapTold, Received
+from brokerwise.runtime.client.links import Link
+from brokerwise.runtime.net.tasks import Signal
+from brokerwise.runtime.protocol.control import CursorRow
+from brokerwise.runtime.protocol.frames import Ack
+from brokerwise.runtime.protocol.limits import ACK_EVERY, HELD_MESSAGES
 from brokerwise.runtime.protocol.names import SOURCE
+from brokerwise.runtime.protocol.order import (
+    NOTHING_SEEN,
+    Position,
+    Released,
+    Sequencer,
+)
+from brokerwise.runtime.protocol.subchannels import Box
 
-MOST_EVENTS = 10_000
-LOW_MARK = MOST_EVENTS // 2
+MOST_EVENTS = 10_000  # that wait for the application, then no more are read
+LOW_MARK = MOST_EVENTS // 2  # and then reading goes on
+
+Positions = dict[str, Position]  # by source
+_LAST: Position = (1 << 62, 0)
 
 
-class Inbox(AsyncIterator[Event]):
-    """Hands events to whoever iterates, in order. `on_full` and `on_room` tell those
-    who fill it when to pause: what they were about to add still fits. `on_handled` is
-    called with a channel's result once the next event is asked for.
+@dataclass
+class _Topic:
+    """`streams` are those that feed it now, oldest first, each with its position in
+    every source (kept up only while there are several), and `starts` the cursors that
+    they began with. The newest is to be the only one, once all up to its start has
+    come: `awaited` is what has not."""
+
+    name: str
+    sequencer: Sequencer[Received] = field(default_factory=Sequencer)
+    streams: dict[int, Positions] = field(default_factory=dict)
+    starts: dict[int, Positions] = field(default_factory=dict)
+    awaited: Positions = field(default_factory=dict)
+
+    def look_forward(self) -> None:
+        """Find what the newest stream has to wait for."""
+        start = self.starts.get(next(reversed(self.streams), 0), {})
+        self.awaited = {s: p for s, p in start.items() if self.last(s) < p}
+
+    def last(self, source: str) -> Position:
+        return self.sequencer.last.get(source, NOTHING_SEEN)
+
+    def watermark(self, source: str) -> Position:
+        """Up to here no stream brings anything more of a source."""
+        return min(
+            (p.get(source, NOTHING_SEEN) for p in self.streams.values()), default=_LAST
+        )
+
+
+class StreamMerger:
+    """Hands on each message once, in the order of its source, whoever brings it.
+
+    Each connection is a stream, by a number that is never used again. A stream brings
+    the messages of a topic in the order of their sources, every one of them after the
+    cursors that it began with. Mostly a topic has one stream; in a move it has two.
+
+    A gap is told as soon as no stream can close it any more, and only then. Calls
+    return what to tell the application, in order.
+
+    Parameters
+    ----------
+    unheard
+        A source whose messages are never delivered here, and so are no gap: on an
+        overlay, the client itself.
+    """
+
+    def __init__(self, unheard: str | None = None) -> None:
+        self.unheard = unheard
+        self._topics: dict[str, _Topic] = {}
+        self._of_stream: dict[int, set[str]] = {}
+
+    # What streams bring
+
+    def serve(
+        self, stream: int, topics: Iterable[str], cursors: Iterable[CursorRow]
+    ) -> list[Event]:
+        """From now on a stream brings all of these topics after the cursors.
+
+        What a topic's other streams have still to bring, up to the cursors, is waited
+        for. If there are none, it is a gap, unless the topic is new here.
+        """
+        by_topic: dict[str, Positions] = {topic: {} for topic in topics}
+        for topic, source, epoch, seq in cursors:
+            if topic in by_topic:
+                by_topic[topic][source] = (epoch, seq)
+        events: list[Event] = []
+        for name, positions in by_topic.items():
+            self._of_stream.setdefault(stream, set()).add(name)
+            events += self._serve(stream, name, positions)
+        return events
+
+    def receive(self, stream: int, message: Received) -> Sequence[Event]:
+        """A message has come. Of a topic that the stream does not serve (any more) it
+        is ignored: another stream brings it."""
+        topic = self._topics.get(message.topic)
+        if topic is None or stream not in topic.streams:
+            return ()
+        sequencer = topic.sequencer
+        if not sequencer.settled:
+            return self._receive_one_of_several(topic, stream, message)
+        released = sequencer.offer(message.source, message.epoch, message.seq, message)
+        return self._told(topic, released) if released.gaps else released.messages
+
+    def end(self, stream: int) -> list[Event]:
+        """A stream brings nothing any more."""
+        return self.leave(stream, tuple(self._of_stream.get(stream, ())))
+
+    def leave(self, stream: int, topics: Iterable[str]) -> list[Event]:
+        """A stream is not listened to any more for these topics; what only it could
+        have brought is a gap, unless the topic is left without any: then it is not
+        known yet what will be missed."""
+        events: list[Event] = []
+        for name in topics:
+            topic = self._topics.get(name)
+            if topic is not None and stream in topic.streams:
+                self._detach(topic, stream)
+                events += self._settle(topic)
+        return events
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """The application wants these topics no more."""
+        for name in topics:
+            topic = self._topics.pop(name, None)
+            for stream in topic.streams if topic else ():
+                self._of_stream[stream].discard(name)
+
+    # What there is
+
+    def knows(self, topic: str) -> bool:
+        """Whether a topic has been served, ever since it is wanted."""
+        return topic in self._topics
+
+    def topics_of(self, stream: int) -> set[str]:
+        """The topics that a stream feeds."""
+        return set(self._of_stream.get(stream, ()))
+
+    def streams_of(self, topic: str) -> tuple[int, ...]:
+        """The streams that feed a topic, oldest first."""
+        found = self._topics.get(topic)
+        return tuple(found.streams) if found else ()
+
+    def behind(self, topics: Iterable[str]) -> list[str]:
+        """Those of the topics whose newest stream is not alone yet."""
+        return [name for name in topics if len(self.streams_of(name)) > 1]
+
+    def cursors(self, topics: Iterable[str]) -> list[CursorRow]:
+        """What has been handed on of each topic and source."""
+        found = []
+        for name in topics:
+            topic = self._topics.get(name)
+            if topic is not None:
+                found += [(name, s, *p) for s, p in topic.sequencer.last.items()]
+        return found
+
+    def position(self, topic: str, source: str) -> Position | None:
+        found = self._topics.get(topic)
+        return found.sequencer.last.get(source) if found else None
+
+    # How a topic changes hands
+
+    def _receive_one_of_several(
+        self, topic: _Topic, stream: int, message: Received
+    ) -> list[Event]:
+        source, position = message.source, (message.epoch, message.seq)
+        positions = topic.streams[stream]
+        positions[source] = max(position, positions.get(source, NOTHING_SEEN))
+        if not topic.last(source)[0] and position > topic.awaited.get(source, position):
+            # The start of an epoch, but others before it are still to come.
+            topic.sequencer.held.setdefault(source, {})[position] = message
+            return self._progress(topic, source)
+        released = topic.sequencer.offer(source, *position, message)
+        return [*self._told(topic, released), *self._progress(topic, source)]
+
+    def _serve(self, stream: int, name: str, positions: Positions) -> list[Event]:
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = self._topics[name] = _Topic(name)
+            topic.sequencer.last = dict(positions)
+        if topic.sequencer.settled:
+            topic.streams = {s: dict(topic.sequencer.last) for s in topic.streams}
+        topic.streams.pop(stream, None)
+        topic.streams[stream] = positions
+        topic.starts[stream] = dict(positions)
+        topic.sequencer.settled = False
+        return self._settle(topic)
+
+    def _progress(self, topic: _Topic, source: str) -> list[Event]:
+        """A source has got further: let go of what waits for nothing any more."""
+        events = self._let_go(topic, source, topic.watermark(source))
+        awaited = topic.awaited.get(source)
+        if awaited is not None and topic.last(source) >= awaited:
+            del topic.awaited[source]
+        if not topic.awaited or topic.sequencer.waiting() > HELD_MESSAGES:
+            events += self._hand_over(topic)
+        return events
+
+    def _hand_over(self, topic: _Topic) -> list[Event]:
+        """Listen to the newest stream alone."""
+        for stream in list(topic.streams)[:-1]:
+            self._detach(topic, stream)
+        return self._settle_one(topic)
+
+    def _settle(self, topic: _Topic) -> list[Event]:
+        """Streams have come or gone: let go of what waits for none of those left."""
+        topic.look_forward()
+        if len(topic.streams) < 2:
+            return self._settle_one(topic)
+        if not topic.awaited:
+            return self._hand_over(topic)
+        events: list[Event] = []
+        for source in list(topic.sequencer.held):
+            events += self._let_go(topic, source, topic.watermark(source))
+        return events
+
+    def _settle_one(self, topic: _Topic) -> list[Event]:
+        """One stream is left, or none: what it did not bring up to its start will not
+        come. What others brought beyond it waits, if anything, until it gets there."""
+        events: list[Event] = []
+        for source, position in topic.awaited.items():
+            events += self._let_go(topic, source, position)
+            events += self._skip(topic, source, position)
+        for source in list(topic.sequencer.held):
+            events += self._let_go(topic, source, topic.watermark(source))
+        topic.awaited, topic.starts = {}, {}
+        topic.sequencer.settled = not topic.sequencer.held
+        return events
+
+    def _skip(self, topic: _Topic, source: str, position: Position) -> list[Event]:
+        """What has not come of a source up to a position will not come."""
+        last = topic.last(source)
+        if last >= position:
+            return []
+        missing = position[1] - last[1] if last[0] == position[0] else None
+        gap = self._gap(topic.name, source, missing)
+        return [*gap, *self._told(topic, topic.sequencer.catch_up(source, position))]
+
+    def _detach(self, topic: _Topic, stream: int) -> None:
+        del topic.streams[stream]
+        topic.starts.pop(stream, None)
+        self._of_stream[stream].discard(topic.name)
+        if not self._of_stream[stream]:
+            del self._of_stream[stream]
+
+    def _let_go(self, topic: _Topic, source: str, watermark: Position) -> list[Event]:
+        """Hand on what waits of a source up to a position, and tell its gaps."""
+        events: list[Event] = []
+        sequencer = topic.sequencer
+        while waiting := sequencer.held.get(source):
+            first = min(waiting)
+            if first > watermark:
+                break
+            message = waiting.pop(first)
+            if not waiting:
+                del sequencer.held[source]
+            sequencer.settled = True  # so that it does not wait again
+            events += self._told(topic, sequencer.offer(source, *first, message))
+            sequencer.settled = False
+            events += self._told(topic, sequencer.catch_up(source, first))
+        return events
+
+    def _told(self, topic: _Topic, released: Released[Received]) -> list[Event]:
+        """Gaps come before the message that shows them: there is one at most."""
+        events: list[Event] = []
+        for gap in released.gaps:
+            events += self._gap(topic.name, gap.source, gap.missing)
+        events += released.messages
+        return events
+
+    def _gap(self, topic: str, source: str, missing: int | None) -> list[Event]:
+        return [] if source == self.unheard else [GapTold(topic, source, missing)]
+
+
+class Acknowledger:
+    """Acknowledges every so many messages of a link, or soon after the first that is
+    not; all links of all clients share one timer.
+
+    The count, and the cursors of direct topics, are of what has been received. Those of
+    channels are of what the application has dealt with: if it ends, it can go on there.
+    """
+
+    def __init__(self, streams: StreamMerger, timer: SharedTimer) -> None:
+        self._streams = streams
+        self._timer = timer
+        self._owing: dict[Link, None] = {}
+        self._handled: dict[str, Position] = {}
+
+    def note(self, link: Link, message: Received) -> None:
+        if message.source != SOURCE:
+            link.changed[message.topic, message.source] = None
+        owed = link.received - link.acknowledged
+        if owed >= (link.welcome.ack_every if link.welcome else ACK_EVERY):
+            self._acknowledge(link)
+        elif owed == 1:
+            self._soon(link)
+
+    def handled(self, message: Received, links: Iterable[Link]) -> None:
+        """A channel's result has been dealt with; tell whoever serves the topic."""
+        self._handled[message.topic] = (message.epoch, message.seq)
+        for link in links:
+            link.changed[message.topic, SOURCE] = None
+            self._soon(link)
+
+    def served(self, link: Link, topics: Iterable[str]) -> None:
+        """Another broker serves topics: it has not heard what the one before has."""
+        for topic in topics:
+            if topic in self._handled:
+                link.changed[topic, SOURCE] = None
+                self._soon(link)
+
+    def settle(self) -> None:
+        """Acknowledge everything now."""
+        owing, self._owing = self._owing, {}
+        for link in owing:
+            self._acknowledge(link)
+
+    def _soon(self, link: Link) -> None:
+        self._owing[link] = None
+        self._timer.soon(self.settle)
+
+    def _acknowledge(self, link: Link) -> None:
+        cursors: list[CursorRow] = []
+        for topic, source in link.changed:
+            position = self._position(topic, source)
+            if position is not None:
+                cursors.append((topic, source, *position))
+        link.changed.clear()
+        link.acknowledge(Ack(link.received, tuple(cursors)))
+
+    def _position(self, topic: str, source: str) -> Position | None:
+        if source == SOURCE:
+            return self._handled.get(topic)
+        return self._streams.position(topic, source)
+
+
+class EventQueue(AsyncIterator[Event]):
+    """What waits for the application: hands events to whoever iterates, in order.
+
+    `on_full` and `on_room` tell those who fill it when to pause: what they were about
+    to add still fits. `on_handled` is called with a channel's result once the next
+    event is asked for.
 
     Cancelling a wait for the next event loses none.
     """
@@ -69,3 +407,65 @@ class Inbox(AsyncIterator[Event]):
             self.is_full = False
             self._on_room()
         return event
+
+
+class Inbox:
+    """What comes of the topics that the application wants, from whichever broker.
+
+    Attributes
+    ----------
+    streams
+        Which connection feeds which topic, and how far each has come.
+    events
+        What waits for the application.
+    boxes
+        On an overlay: what the application wants of the sub-channels that come. If
+        there are none, everything is wanted.
+    progressed
+        Notified whenever a message came or a stream ended.
+    """
+
+    def __init__(self, events: EventQueue, timer: SharedTimer) -> None:
+        self.streams = StreamMerger()
+        self.events = events
+        self.boxes: list[Box] = []
+        self.progressed = Signal()
+        self._acknowledger = Acknowledger(self.streams, timer)
+
+    def receive(self, link: Link, message: Received) -> None:
+        """A broker has sent a message."""
+        events = self.streams.receive(link.number, message)
+        if events:
+            self._hand_on(events)
+        self._acknowledger.note(link, message)
+        self.progressed.notify()
+
+    def serve(
+        self, link: Link, topics: Iterable[str], cursors: Iterable[CursorRow]
+    ) -> None:
+        """From now on a broker sends these topics, after the cursors."""
+        self._hand_on(self.streams.serve(link.number, topics, cursors))
+        self._acknowledger.served(link, topics)
+
+    def leave(self, stream: int, topics: Iterable[str]) -> None:
+        """Listen to a stream no more, for these topics."""
+        self._hand_on(self.streams.leave(stream, topics))
+
+    def end(self, stream: int) -> None:
+        """A stream brings nothing any more."""
+        self._hand_on(self.streams.end(stream))
+        self.progressed.notify()
+
+    def handled(self, message: Received, links: Iterable[Link]) -> None:
+        """The application has dealt with a channel's result; these serve its topic."""
+        self._acknowledger.handled(message, links)
+
+    def settle(self) -> None:
+        """Acknowledge everything now: the client ends."""
+        self._acknowledger.settle()
+
+    def _hand_on(self, events: Sequence[Event]) -> None:
+        if self.boxes:
+            events = wanted(events, self.boxes)
+        if events:
+            self.events.add(events)

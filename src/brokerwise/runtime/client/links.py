@@ -1,25 +1,296 @@
-"""The connections of a client: one to each broker that it needs."""
+"""The connections of a client: one to each broker that it needs, logged in."""
 
 import asyncio
+import json
 import ssl
 from collections.abc import Iterator
+from itertools import count
+from typing import Any, Protocol
 
-from brokerwise.runtime.client.errors import LinkLostError
-from brokerwise.runtime.client.link import Link, Listener
+import msgspec
+
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.client.errors import LinkLostError, final_error
+from brokerwise.runtime.client.events import Received
+from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.protocol.control import Address
-from brokerwise.runtime.protocol.frames import Login
+from brokerwise.runtime.protocol.frames import (
+    Ack,
+    Beat,
+    Connect,
+    Frame,
+    Login,
+    Logout,
+    Message,
+    Problem,
+    Published,
+    RequestToMove,
+    StaleRoute,
+    Subscribed,
+    Unsubscribed,
+    Welcome,
+    decode_from_broker,
+    encode,
+)
 from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
+
+BrokerFrame = (
+    Subscribed
+    | Unsubscribed
+    | Published
+    | StaleRoute
+    | RequestToMove
+    | Connect
+    | Problem
+)
+_decoder = msgspec.json.Decoder(Received | BrokerFrame | Welcome | Beat)
+_numbers = count(1)
+IDLE_TICKS = 4  # that a link which nobody needs is kept: someone may yet
+
+
+class LinkOwner(Protocol):
+    """Whoever a link belongs to. None of these is called from inside a call of the
+    link's methods."""
+
+    def received(self, link: "Link", message: Received) -> None: ...
+
+    def told(self, link: "Link", frame: BrokerFrame) -> None: ...
+
+    def resumed(self, link: "Link") -> None:
+        """A broker that had been silent speaks again."""
+
+    def closed(self, link: "Link", code: int, reason: str) -> None:
+        """Once, of a link that was open."""
+
+
+class Link:
+    """A connection that has logged in.
+
+    `number` names its stream. `sent` messages were published on it, of which the
+    broker has taken in `confirmed`; `received` have come. A link that is `retired`
+    has no more say: another has taken its place, or nobody needs it.
+    `idle_ticks` counts how often in a row nobody was found to need it.
+    """
+
+    __slots__ = (
+        "_connection",
+        "_owner",
+        "_paused",
+        "_quiet_since",
+        "_spoke",
+        "_welcomed",
+        "acknowledged",
+        "broker",
+        "changed",
+        "confirmed",
+        "idle_ticks",
+        "is_silent",
+        "number",
+        "received",
+        "retired",
+        "sent",
+        "url",
+        "user",
+        "welcome",
+    )
+
+    def __init__(self, address: Address, user: str, owner: LinkOwner) -> None:
+        self.broker, self.url, self.user = address.broker, address.url, user
+        self.number = next(_numbers)
+        self.sent = self.confirmed = self.received = self.acknowledged = 0
+        self.changed: dict[tuple[str, str], None] = {}
+        self.idle_ticks = 0
+        self.is_silent = self.retired = False
+        self.welcome: Welcome | None = None
+        loop = asyncio.get_running_loop()
+        self._welcomed: asyncio.Future[None] = loop.create_future()
+        self._connection: ClientConnection | None = None
+        self._owner = owner
+        self._paused = False
+        self._spoke = True
+        self._quiet_since = loop.time()
+
+    async def open(self, login: Login, tls: ssl.SSLContext | None) -> None:
+        """Connect and log in, within REQUEST_SECONDS each. Cancelling it, like any
+        failure, leaves no connection behind.
+
+        Raises UnreachableError or LinkLostError; UnauthorizedError and the like when
+        there is no point in trying again.
+        """
+        self._connection = await connect(
+            f"{self.url}/session",
+            on_text=self._on_text,
+            on_closed=self._on_closed,
+            ssl=tls,
+        )
+        try:
+            self.send(login)
+            async with asyncio.timeout(REQUEST_SECONDS):
+                await self._welcomed
+        except TimeoutError as cause:
+            raise LinkLostError(self.url, 1006, "no answer to the login") from cause
+        finally:
+            if self.welcome is None:
+                self.retired = True
+                self._connection.abort()
+
+    @property
+    def is_open(self) -> bool:
+        return (
+            self.welcome is not None
+            and self._connection is not None
+            and self._connection.is_open
+        )
+
+    @property
+    def is_usable(self) -> bool:
+        return self.is_open and not self.is_silent and not self.retired
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the broker takes one more message without a confirmation. Once it
+        hangs up it does not, though what was sent before may still be heard."""
+        if (
+            self.welcome is None
+            or self._connection is None
+            or not self._connection.is_open
+        ):
+            return False
+        return self.sent - self.confirmed < self.welcome.publish_window
+
+    def send(self, frame: Frame) -> None:
+        self.send_text(encode(frame))
+
+    def send_text(self, text: bytes) -> None:
+        if self._connection is not None and self._connection.is_open:
+            self._connection.send(text)
+
+    def buffered(self) -> int:
+        return self._connection.buffered() if self._connection else 0
+
+    async def drained(self) -> None:
+        """Until what was sent has mostly gone. Cancelling it loses nothing."""
+        if self._connection is not None:
+            await self._connection.drained()
+
+    def pause(self) -> None:
+        """Read no more: the application is behind."""
+        self._paused = True
+        if self._connection is not None:
+            self._connection.pause_reading()
+
+    def resume(self) -> None:
+        self._paused, self._spoke = False, True
+        if self._connection is not None:
+            self._connection.resume_reading()
+
+    def fell_silent(self, now: float) -> bool:
+        """Called now and then: whether the broker has just been silent too long."""
+        if self._spoke or self._paused:
+            self._spoke, self._quiet_since = False, now
+            return False
+        assert self.welcome is not None
+        if self.is_silent or now - self._quiet_since < self.welcome.silence_seconds:
+            return False
+        self.is_silent = True
+        return True
+
+    def acknowledge(self, ack: Ack) -> None:
+        if self.acknowledged < ack.count or ack.cursors:
+            self.acknowledged = ack.count
+            self.send(ack)
+
+    def expect_no_more_use(self) -> None:
+        """If nobody needs it now, nobody will."""
+        self.idle_ticks = IDLE_TICKS
+
+    def is_needed(self, needed: bool) -> bool:
+        """Whether to keep it; called at every tick, with whether someone needs it."""
+        self.idle_ticks = 0 if needed else self.idle_ticks + 1
+        return self.idle_ticks < IDLE_TICKS
+
+    def log_out(self) -> None:
+        """Say goodbye, and hang up once everything sent has been read."""
+        self.retired = True
+        self.send(Logout())
+        if self._connection is not None:
+            self._connection.close()
+
+    def abort(self) -> None:
+        self.retired = True
+        if self._connection is not None:
+            self._connection.abort()
+
+    def _on_text(self, text: bytes) -> None:
+        try:
+            frame = _decoder.decode(text)
+        except (ValueError, RecursionError):
+            found = _leniently(text)
+            if found is None:
+                assert self._connection is not None
+                self._connection.abort()
+                return
+            frame = found
+        self._spoke = True
+        if self.is_silent:
+            self.is_silent = False
+            self._owner.resumed(self)
+        if type(frame) is Received:
+            self.received += 1
+            self._owner.received(self, frame)
+        elif isinstance(frame, Welcome):
+            self._begin(frame)
+        elif type(frame) is not Beat:
+            self._owner.told(self, frame)
+
+    def _begin(self, welcome: Welcome) -> None:
+        self.welcome = welcome
+        self.broker = welcome.broker
+        if not self._welcomed.done():
+            self._welcomed.set_result(None)
+
+    def _on_closed(self, code: int, reason: str) -> None:
+        if self.welcome is not None:
+            self._owner.closed(self, code, reason)
+        elif not self._welcomed.done():
+            self._welcomed.set_exception(self._refusal(code, reason))
+
+    def _refusal(self, code: int, reason: str) -> BrokerwiseError:
+        final = final_error(self.user, self.broker, code, reason)
+        return final or LinkLostError(self.url, code, reason)
+
+
+def _leniently(text: bytes) -> Received | None:
+    """A message whose data our JSON reader does not take: someone else's may."""
+    try:
+        frame = decode_from_broker(text)
+    except BrokerwiseError:
+        return None
+    if not isinstance(frame, Message):
+        return None
+    return Received(
+        *(frame.topic, frame.source, frame.epoch, frame.seq),
+        _decoded(bytes(frame.data)),
+        frame.at,
+    )
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return data.decode(errors="replace")
 
 
 class Links:
     """Opens connections, shares them, and closes them all at the end."""
 
     def __init__(
-        self, login: Login, tls: ssl.SSLContext | None, listener: Listener
+        self, login: Login, tls: ssl.SSLContext | None, owner: LinkOwner
     ) -> None:
         self._login = login
         self._tls = tls
-        self._listener = listener
+        self._owner = owner
         self._by_url: dict[str, Link] = {}
         self._open: dict[int, Link] = {}
         self._dialling: dict[str, asyncio.Task[Link]] = {}
@@ -94,7 +365,7 @@ class Links:
             await self._none_open.wait()
 
     async def _dial(self, address: Address) -> Link:
-        link = Link(address, self._login.user, self._listener)
+        link = Link(address, self._login.user, self._owner)
         try:
             await link.open(self._login, self._tls)
         finally:

@@ -14,8 +14,8 @@ from brokerwise.runtime.coordinator.api import make_app
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
 from brokerwise.runtime.net.errors import RefusedError
+from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import (
     SEED_FILE,
@@ -68,13 +68,18 @@ async def run(launch: Launch, store: Store) -> None:
     An error in what the coordinator does by itself ends it: a new process starts
     from the stored state.
     """
+    async with HttpClient(repeatable=True) as http:
+        await _serve(launch, store, http)
+
+
+async def _serve(launch: Launch, store: Store, http: HttpClient) -> None:
     server_tls(launch.certificate, launch.private_key)  # says what is wrong with them
     bound = listen(launch.host, launch.port)
     url = url_of(bound, launch.host, secure=bool(launch.certificate))
     coordinator = Coordinator(
-        *(store, launch.signing(), ask),
+        *(store, launch.signing(), http.ask),
         tls=client_tls(url, launch.authority),
-        data=_data_cluster(launch),
+        data=_data_cluster(launch, http),
     )
     serving = server(
         make_app(coordinator),
@@ -102,7 +107,8 @@ async def run(launch: Launch, store: Store) -> None:
 class DataCluster:
     """Asks the data cluster about its datasets and channels, as an operator."""
 
-    def __init__(self, url: str, token: str, authority: str) -> None:
+    def __init__(self, http: HttpClient, url: str, token: str, authority: str) -> None:
+        self._http = http
         self._url, self._token = url.rstrip("/"), token
         self._tls = client_tls(url, authority)
 
@@ -120,7 +126,7 @@ class DataCluster:
 
     async def _get(self, path: str, kind: type[T]) -> T:
         try:
-            return await ask(
+            return await self._http.ask(
                 *(self._url + path, None, kind),
                 method="GET",
                 token=self._token,
@@ -131,9 +137,9 @@ class DataCluster:
             raise BrokerwiseError(refused.text.split("\n")[0]) from refused
 
 
-def _data_cluster(launch: Launch) -> DataCluster | None:
+def _data_cluster(launch: Launch, http: HttpClient) -> DataCluster | None:
     """The data cluster to ask about datasets and channels, if there is one."""
     if not launch.data_cluster:
         return None
     token = launch.signing().token(Role.OPERATOR, launch.name)
-    return DataCluster(launch.data_cluster, token, launch.authority)
+    return DataCluster(http, launch.data_cluster, token, launch.authority)

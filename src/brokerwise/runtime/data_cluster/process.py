@@ -22,8 +22,8 @@ from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.spark import service_settings
 from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.requests import ask
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import (
     Launch,
@@ -94,7 +94,10 @@ async def run(launch: Launch, store: Store) -> None:
     url = url_of(bound, launch.host, secure=bool(launch.certificate))
     token = launch.signing().token(Role.BROKER, SOURCE)
     spark = start_spark(launch.master, launch.conf)
-    async with Notifier(ask, token, client_tls(url, launch.authority)) as notifier:
+    async with (
+        HttpClient(repeatable=True) as http,
+        Notifier(http.ask, token, client_tls(url, launch.authority)) as notifier,
+    ):
         fleet, master = fleet_of(launch), launch.master or LOCAL_MASTER
         cluster = DataCluster(store, fleet, notifier, spark, master=master)
         serving = server(

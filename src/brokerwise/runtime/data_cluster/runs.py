@@ -47,7 +47,7 @@ from brokerwise.runtime.data_cluster.spark import (
     Work,
 )
 from brokerwise.runtime.data_cluster.store import Store, counter
-from brokerwise.runtime.net.waiting import Backoff
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.limits import SEGMENTS_PER_RUN
 

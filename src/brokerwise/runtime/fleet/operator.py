@@ -8,7 +8,8 @@ and see the topics, where they are, how busy and how late.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.balance_answers import (
@@ -19,7 +20,7 @@ from brokerwise.runtime.fleet.balance_answers import (
 )
 from brokerwise.runtime.fleet.files import FleetFile, start_time
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import HttpClient, ask
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
@@ -124,12 +125,26 @@ class Operator:
 
     Every call raises UnreachableError if there is no answer in time,
     OperationRefusedError for one that is an error. Cancelling a call that changes
-    something leaves it unknown whether it did; all may be repeated.
+    something leaves it unknown whether it did; all may be repeated. In `async with` it
+    keeps its connection for the next call.
     """
 
     def __init__(self, fleet: FleetFile) -> None:
         self._fleet = fleet
+        self._http = HttpClient(repeatable=True)
         self._ssl = client_tls(fleet.coordinator, fleet.authority)
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._http.close()
 
     async def status(self) -> FleetStatus:
         return await self.ask("GET", "/status", None, FleetStatus)
@@ -169,7 +184,7 @@ class Operator:
     ) -> T:
         """Any call of the coordinator's API."""
         try:
-            return await ask(
+            return await self._http.ask(
                 self._fleet.coordinator + path,
                 body,
                 kind,

@@ -24,9 +24,9 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.load.trials import TICK_SECONDS, Busy, Trial, busy, schedule
 from brokerwise.runtime.load.worker import payload
-from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.net.connection import ClientConnection, connect
+from brokerwise.runtime.net.tasks import few_at_a_time
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.net.waiting import few_at_a_time
 from brokerwise.runtime.protocol.control import Route
 from brokerwise.runtime.protocol.frames import (
     Ack,
@@ -197,7 +197,7 @@ class Line:
     def __init__(self, user: str, failed: Failed) -> None:
         self.user = user
         self._failed = failed
-        self._dialled: Dialled | None = None
+        self._dialled: ClientConnection | None = None
         self._closing = False
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = loop.create_future()

@@ -24,7 +24,7 @@ from brokerwise.runtime.load.traffic import (
     since,
     traffic_of,
 )
-from brokerwise.runtime.net.requests import ask
+from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.process.meters import LatencyHistogram
 from brokerwise.runtime.protocol.control import Route

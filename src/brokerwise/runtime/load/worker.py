@@ -30,9 +30,9 @@ from brokerwise.runtime.load.crew import (
     Speech,
     Task,
 )
-from brokerwise.runtime.net.connecting import Dialled, connect
+from brokerwise.runtime.net.connection import ClientConnection, connect
+from brokerwise.runtime.net.tasks import few_at_a_time
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.net.waiting import few_at_a_time
 from brokerwise.runtime.process.meters import LatencyHistogram
 from brokerwise.runtime.protocol.frames import (
     Ack,
@@ -110,7 +110,7 @@ class OpenLine:
         self._line = line
         self.arrivals = arrivals
         self._tally = tally
-        self._dialled: Dialled | None = None
+        self._dialled: ClientConnection | None = None
         self._last_id = 0
         self._subscribed: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None

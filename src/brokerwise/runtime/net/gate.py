@@ -20,6 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_BROKER_BODY_BYTES = 16 << 20  # a broker may carry very many topics
 LARGER_BODY_SECONDS = 30.0  # that a body has which may be larger than usual
+_KEPT = frozenset({Role.BROKER, Role.OPERATOR})
 _JSON = (b"content-type", b"application/json")
 
 
@@ -37,8 +38,8 @@ class Gate:
     `roles` says whom a path (its first part) is for; `open_paths` are for anybody.
     `larger` are the bytes that a path takes where they are more than usual; those
     bodies may also take longer. The holder of the token is in the request's state,
-    as `holder`. Brokers may keep their connection for the next request; all others
-    are closed after the answer.
+    as `holder`. Brokers and operators may keep their connection for the next request;
+    all others are closed after the answer.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Gate:
         except _Rejected as rejected:
             await _reject(_last(send), rejected)
             return
-        kept = holder is not None and holder.role is Role.BROKER
+        kept = holder is not None and holder.role in _KEPT
         answer = send if kept else _last(send)
         await self._app(scope, _replayed(body, receive), answer)
 

@@ -1,36 +1,585 @@
-"""One port that speaks HTTP and WebSocket."""
+"""One port that speaks HTTP and WebSocket.
+
+Every connection begins as plain HTTP (`HttpConnection`) and stays that, request by
+request, or becomes a WebSocket (`Connection`). A `Handler` is told what comes of them;
+a `Door` keeps strangers out when there is hardly any room left. However many there
+are, one timer looks after all their deadlines.
+"""
 
 import asyncio
+import logging
 import socket
 import ssl as tls
 from contextlib import ExitStack, suppress
 from functools import partial
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from brokerwise.runtime.net.connection import Connection, Door, Handler, Listener
-from brokerwise.runtime.net.exchange import Exchange
-from brokerwise.runtime.net.framing import frame_text
-from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+import h11
+import msgspec
+from websockets.datastructures import Headers
+from websockets.frames import CloseCode
+from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
+
+from brokerwise.runtime.net.connection import (
+    FrameReader,
+    WebSocket,
+    frame_text,
+    peer_of,
+)
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, split_target
 from brokerwise.runtime.protocol.limits import (
     CLOSE_SECONDS,
     LOGIN_SECONDS,
     MAX_FRAME_BYTES,
+    MAX_HEAD_BYTES,
     SESSION_QUEUE_BYTES,
 )
 
-__all__ = [
-    "Connection",
-    "Door",
-    "Handler",
-    "HttpAnswer",
-    "HttpRequest",
-    "Server",
-    "frame_text",
-    "serve",
-]
+log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 BACKLOG = 4_096  # connections that may wait to be accepted: a fleet comes at once
 ACCEPT_PAUSE = 0.5  # seconds until accepting is tried again, when no file was left
 SWEEPS = 4  # in the shortest time that anyone has
+_BODILESS = (204, 304)
+_CAN_ANSWER = (h11.IDLE, h11.SEND_RESPONSE)
+
+
+# What is told to whoever serves
+
+
+class Handler(Protocol):
+    """What a server does with what comes. If `opened`, `received` or `overflowed`
+    raises, that connection is cut off and the event loop's handler is told."""
+
+    def opened(self, c: "Connection") -> None:
+        """A WebSocket handshake is done."""
+
+    def received(self, c: "Connection", text: bytes) -> None:
+        """One whole text message, valid UTF-8, has come. Also after `close`, for what
+        was sent before the other end heard of it."""
+
+    def closed(self, c: "Connection") -> None:
+        """It has gone, or nothing more will come of it. Called once for each that was
+        opened, also if this handler closed it or cut it off."""
+
+    def overflowed(self, c: "Connection") -> None:
+        """More than the server's `queue_bytes` wait to be sent. Not called from inside
+        a write; again each time that the queue has emptied in between."""
+
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
+        """Answer a plain request. It is not cancelled if the other end goes away. What
+        it raises becomes a 500."""
+        raise NotImplementedError
+
+
+class Door(Protocol):
+    """Keeps strangers out of a server that has hardly any room left.
+
+    A connection is known by the number of its file descriptor: the lowest that was
+    free.
+    """
+
+    def is_open_to_all(self, descriptor: int) -> bool:
+        """Whether anybody may have this one."""
+        raise NotImplementedError
+
+    def is_open(self, descriptor: int) -> bool:
+        """Whether those may whom `lets_in` knows; else it is cut off at once."""
+        raise NotImplementedError
+
+    def lets_in(self, path: str, token: str) -> bool:
+        """Whether this request comes in although strangers do not."""
+        raise NotImplementedError
+
+    def refuse(self) -> str:
+        """Called for each that does not come in; what it is told."""
+        raise NotImplementedError
+
+
+# What the connections of a port share
+
+
+class Deadlines(Generic[T]):
+    """Many deadlines of the same length, without a timer for each: who has been waited
+    for since when. All have the same time, so they run out in
+    the order in which they began: each look costs only what has run out."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._deadlines: dict[T, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def begin(self, who: T, now: float) -> None:
+        """Wait for it from now on; from anew, if it was waited for already."""
+        self._deadlines.pop(who, None)
+        self._deadlines[who] = now + self.seconds
+
+    def end(self, who: T) -> None:
+        """It has come, or gone."""
+        self._deadlines.pop(who, None)
+
+    def run_out(self, now: float) -> list[T]:
+        """Those whose time is over, oldest first. They are waited for no longer."""
+        late = []
+        for who, deadline in self._deadlines.items():
+            if deadline > now:
+                break
+            late.append(who)
+        for who in late:
+            del self._deadlines[who]
+        return late
+
+
+class Member(Protocol):
+    """A connection of a server, of either kind."""
+
+    def expire(self) -> None:
+        """Its time is over."""
+
+    def stop(self) -> None:
+        """The server stops: come to an end soon."""
+
+    def abort(self) -> None: ...
+
+
+class Listener:
+    """What all connections of one server share."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        queue_bytes: int,
+        max_bytes: int,
+        login_seconds: float,
+        close_seconds: float,
+        door: Door | None = None,
+    ) -> None:
+        self.handler = handler
+        self.door = door
+        self.loop = asyncio.get_running_loop()
+        self.queue_bytes = queue_bytes
+        self.max_bytes = max_bytes
+        self.unfinished: Deadlines[Member] = Deadlines(login_seconds)
+        self.ending: Deadlines[Member] = Deadlines(close_seconds)
+        self.members: set[Member] = set()
+        self.stopping = False
+        self.emptied = asyncio.Event()  # it stops, and all have gone
+
+    def enter(self, member: Member) -> None:
+        self.members.add(member)
+
+    def leave(self, member: Member) -> None:
+        """It has gone, or become another kind of connection."""
+        self.unfinished.end(member)
+        self.ending.end(member)
+        self.members.discard(member)
+        if self.stopping and not self.members:
+            self.emptied.set()
+
+    def await_request(self, member: Member) -> None:
+        self.unfinished.begin(member, self.loop.time())
+
+    def await_end(self, member: Member) -> None:
+        self.ending.begin(member, self.loop.time())
+
+    def sweep(self) -> None:
+        """See to those whose time is over."""
+        now = self.loop.time()
+        for late in (*self.unfinished.run_out(now), *self.ending.run_out(now)):
+            late.expire()
+
+    def stop(self) -> None:
+        """Tell all members; `emptied` is set when the last has gone."""
+        self.stopping = True
+        if not self.members:
+            self.emptied.set()
+        for member in tuple(self.members):
+            member.stop()
+
+
+class Connection(WebSocket):
+    """A WebSocket that someone opened to a server.
+
+    It has no task and no timer of its own.
+
+    Attributes
+    ----------
+    opened_at
+        In seconds of the event loop's clock.
+    path
+        That it asked for, with the query.
+    owner
+        For the handler: whatever it wants to find here.
+    """
+
+    __slots__ = ("_listener", "_told", "opened_at", "owner", "path")
+
+    def __init__(
+        self, transport: asyncio.Transport, listener: Listener, path: str
+    ) -> None:
+        reader = FrameReader(masked=True, max_bytes=listener.max_bytes)
+        super().__init__(transport, reader, listener.queue_bytes)
+        self._listener = listener
+        self._told = False  # the handler, that it has closed
+        self._deliver = partial(listener.handler.received, self)
+        self.opened_at = listener.loop.time()
+        self.path = path
+        self.owner: Any = None
+        listener.enter(self)
+
+    def begin(self, data: bytes) -> None:
+        """Tell the handler that it is open, and what came right after the request."""
+        try:
+            self._listener.handler.opened(self)
+        except BaseException:
+            self.abort()
+            raise
+        if data:
+            self.data_received(data)
+
+    def send(self, text: bytes) -> None:
+        """Frame and write one text message."""
+        self.write(frame_text(text))
+
+    def expire(self) -> None:
+        self.abort()
+
+    def stop(self) -> None:
+        self.close(CloseCode.GOING_AWAY, "the server stops")
+
+    def pause_writing(self) -> None:
+        self._listener.loop.call_soon(self._overflowed)
+
+    def _overflowed(self) -> None:
+        if self._told:
+            return
+        try:
+            self._listener.handler.overflowed(self)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _expect_end(self) -> None:
+        self._listener.await_end(self)
+
+    def _over(self) -> None:
+        """The handler hears of it now, so that it writes no more."""
+        if not self._told:
+            self._told = True
+            self._listener.handler.closed(self)
+
+    def _ended(self) -> None:
+        self._listener.leave(self)
+        self._over()
+
+
+# Plain HTTP
+
+
+class BadRequestError(Exception):
+    """A request that cannot be read: the status that says so, and why."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        self.status, self.reason = status, reason
+        super().__init__(reason)
+
+
+class HttpConnection(asyncio.Protocol):
+    """Reads one request after the other, each within its time and its size, and has
+    the handler answer it; the next is read when the answer is on its way."""
+
+    __slots__ = (
+        "_answering",
+        "_body",
+        "_choked",
+        "_guarded",
+        "_http",
+        "_listener",
+        "_over",
+        "_request",
+        "_transport",
+    )
+
+    _transport: asyncio.Transport
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._http: h11.Connection | None = None  # made when the first byte comes
+        self._request: h11.Request | None = None
+        self._body = bytearray()
+        self._answering: asyncio.Task[None] | None = None
+        self._choked = False  # the other end does not read its answers
+        self._guarded: Door | None = None  # who decides on each request, if anyone
+        self._over = False  # what comes is dropped
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # A cast, as uvloop's transports are no subclass of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+        self._listener.enter(self)
+        self._listener.await_request(self)
+        if self._listener.stopping:
+            self.abort()
+        elif self._listener.door is not None:
+            self._enter(self._listener.door)
+
+    def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
+        if self._http is None:
+            self._http = h11.Connection(
+                h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES
+            )
+        self._http.receive_data(data)
+        self._advance(self._http)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._over = True
+        self._listener.leave(self)
+
+    def pause_writing(self) -> None:
+        self._choked = True
+
+    def resume_writing(self) -> None:
+        self._choked = False
+        if self._http is not None:
+            self._advance(self._http)
+
+    def expire(self) -> None:
+        """Half a request is told that its time is over; silence is not worth a word."""
+        http = self._http
+        began = self._request is not None or (http and http.trailing_data[0])
+        if http is None or self._over or not began:
+            self.abort()
+        else:
+            self._refuse(
+                http, BadRequestError(408, "the request took too long to come")
+            )
+
+    def stop(self) -> None:
+        """A request that is being answered is the last one."""
+        if self._answering is None:
+            self.abort()
+
+    def abort(self) -> None:
+        """Also what is being done to answer, if anything, is cancelled."""
+        self._over = True
+        if self._answering is not None:
+            self._answering.cancel()
+        self._transport.abort()
+
+    def _enter(self, door: Door) -> None:
+        descriptor = self._transport.get_extra_info("socket").fileno()
+        if door.is_open_to_all(descriptor):
+            return
+        self._guarded = door
+        if not door.is_open(descriptor):
+            door.refuse()
+            self.abort()
+
+    def _advance(self, http: h11.Connection) -> None:
+        try:
+            while not (self._over or self._choked or self._answering):
+                event = _next_event(http)
+                if not isinstance(event, h11.Event):
+                    return
+                self._take(http, event)
+        except h11.RemoteProtocolError as wrong:
+            self._refuse(http, BadRequestError(wrong.error_status_hint, str(wrong)))
+        except BadRequestError as refusal:
+            self._refuse(http, refusal)
+
+    def _take(self, http: h11.Connection, event: h11.Event) -> None:
+        match event:
+            case h11.Request():
+                self._request = event
+                self._check_admission(event)
+                if _wants_websocket(event):
+                    self._upgrade(http, event)
+                else:
+                    self._expect_body(http, event)
+            case h11.Data():
+                self._body += event.data
+                self._check_size(len(self._body))
+            case h11.EndOfMessage() if self._request is not None:
+                request = _whole(self._request, bytes(self._body))
+                self._listener.unfinished.end(self)
+                self._transport.pause_reading()
+                self._answering = self._listener.loop.create_task(
+                    self._answer(http, request)
+                )
+
+    def _check_admission(self, request: h11.Request) -> None:
+        door = self._guarded
+        if door is not None and not door.lets_in(*_who_asks(request)):
+            raise BadRequestError(503, door.refuse())
+
+    def _expect_body(self, http: h11.Connection, request: h11.Request) -> None:
+        for name, value in request.headers:
+            if name == b"content-length":
+                self._check_size(int(value))
+        if http.they_are_waiting_for_100_continue:
+            go_on = h11.InformationalResponse(status_code=100, headers=[])
+            self._transport.write(http.send(go_on) or b"")
+
+    def _check_size(self, size: int) -> None:
+        if size > self._listener.max_bytes:
+            limit = self._listener.max_bytes
+            raise BadRequestError(413, f"the body is longer than {limit:,} bytes")
+
+    def _upgrade(self, http: h11.Connection, request: h11.Request) -> None:
+        response = _accept(request)
+        self._transport.write(response.serialize())
+        self._over = True
+        if response.status_code != 101:
+            self._linger()
+            return
+        listener = self._listener
+        listener.leave(self)
+        path = request.target.decode("ascii")
+        connection = Connection(self._transport, listener, path)
+        connection.begin(http.trailing_data[0])
+
+    async def _answer(self, http: h11.Connection, request: HttpRequest) -> None:
+        answer = await self._answer_of_handler(request)
+        self._answering = None
+        if self._over:
+            return
+        self._listener.await_request(self)
+        self._send(http, answer, last=self._listener.stopping)
+        if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
+            self._over = True
+            self._transport.close()
+            return
+        http.start_next_cycle()
+        self._request, self._body = None, bytearray()
+        self._transport.resume_reading()
+        self._advance(http)
+
+    async def _answer_of_handler(self, request: HttpRequest) -> HttpAnswer:
+        try:
+            return await self._listener.handler.answer(request)
+        except Exception as cause:
+            what = f"{request.method} {request.path} failed"
+            context = {"message": what, "exception": cause}
+            self._listener.loop.call_exception_handler(context)
+            return _saying(500, "this is our fault; the log says more")
+
+    def _refuse(self, http: h11.Connection, refusal: BadRequestError) -> None:
+        """Say why, once, and hear no more."""
+        self._over = True
+        log.info(
+            "request from %s refused with %d: %s",
+            peer_of(self._transport),
+            refusal.status,
+            refusal.reason,
+        )
+        if http.our_state in _CAN_ANSWER:
+            answer = _saying(refusal.status, refusal.reason)
+            self._send(http, answer, last=True)
+        self._linger()
+
+    def _linger(self) -> None:
+        """Close once the other end has: to close with bytes unread would reset the
+        connection, and our last word would be lost on its way."""
+        self._listener.await_end(self)
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+    def _send(self, http: h11.Connection, answer: HttpAnswer, *, last: bool) -> None:
+        headers = [
+            ("content-type", answer.content_type),
+            ("content-length", str(len(answer.body))),
+        ]
+        if last:
+            headers.append(("connection", "close"))
+        asked = self._request.method if self._request is not None else b""
+        with_body = asked != b"HEAD" and answer.status not in _BODILESS
+        response = h11.Response(status_code=answer.status, headers=headers)
+        sent = http.send(response) or b""
+        if with_body:
+            sent += http.send(h11.Data(data=answer.body)) or b""
+        sent += http.send(h11.EndOfMessage()) or b""
+        self._transport.write(sent)
+
+
+def _next_event(http: h11.Connection) -> object:
+    """The next event. A head is held to its size also if all of it came at once."""
+    before = len(http.trailing_data[0])
+    event = http.next_event()
+    if isinstance(event, h11.Request):
+        size = before - len(http.trailing_data[0])
+        if size > MAX_HEAD_BYTES:
+            raise BadRequestError(
+                431, f"the head is longer than {MAX_HEAD_BYTES:,} bytes"
+            )
+    return event
+
+
+def _who_asks(request: h11.Request) -> tuple[str, str]:
+    """Path and bearer token of a request whose body has not come yet."""
+    head = _whole(request, b"")
+    return head.path, head.token()
+
+
+def _whole(request: h11.Request, body: bytes) -> HttpRequest:
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in request.headers:
+        name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    try:
+        path, query = split_target(request.target.decode("ascii"))
+    except ValueError as cause:
+        raise BadRequestError(400, f"the target cannot be read: {cause}") from cause
+    return HttpRequest(request.method.decode("ascii"), path, query, headers, body)
+
+
+def _saying(status: int, error: str) -> HttpAnswer:
+    return HttpAnswer(status, msgspec.json.encode({"error": error}))
+
+
+def _wants_websocket(request: h11.Request) -> bool:
+    """Other protocols that a request would like to change to are passed over."""
+    return any(
+        name == b"upgrade" and b"websocket" in value.lower()
+        for name, value in request.headers
+    )
+
+
+def _accept(request: h11.Request) -> Response:
+    """101 and the key that proves it, or a refusal that says what is missing.
+
+    No extension is agreed on, so nothing is compressed.
+    """
+    handshake = ServerProtocol()
+    if any(_announces_body(name, value) for name, value in request.headers):
+        return handshake.reject(400, "A WebSocket handshake has no body.\n")
+    headers = Headers(
+        (name.decode("ascii"), value.decode("latin-1"))
+        for name, value in request.headers
+    )
+    asked = Request(
+        request.target.decode("ascii"),
+        headers,
+        request.method.decode("ascii"),
+        f"HTTP/{request.http_version.decode('ascii')}",
+    )
+    return handshake.accept(asked)
+
+
+def _announces_body(name: bytes, value: bytes) -> bool:
+    """Java's client says of its handshake that its length is 0, which is as good as
+    nothing."""
+    return name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+
+
+# The port
 
 
 class Server:
@@ -99,14 +648,14 @@ async def serve(
     if ssl is not None:
         return Server(listener, await _SecureServer.open(listener, host, port, ssl))
     server = await listener.loop.create_server(
-        partial(Exchange, listener), host, port, backlog=BACKLOG
+        partial(HttpConnection, listener), host, port, backlog=BACKLOG
     )
     return Server(listener, server)
 
 
 class _SecureServer:
-    """Accepts connections, and gives them to `Exchange` when their TLS handshake is
-    done.
+    """Accepts connections, and makes each an `HttpConnection` when its TLS handshake
+    is done.
 
     As the event loop's own server does, but for one thing: each is shown to the door
     before its handshake, which takes an open file for as long as it lasts.
@@ -160,7 +709,12 @@ class _SecureServer:
                 accepted, _ = bound.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError:  # no file is left: those who wait go on waiting
+            except OSError as cause:  # no file is left: those who wait go on waiting
+                log.warning(
+                    "cannot accept connections, tried again in %g s: %s",
+                    ACCEPT_PAUSE,
+                    cause,
+                )
                 loop = self._listener.loop
                 loop.remove_reader(bound)
                 loop.call_later(ACCEPT_PAUSE, self._listen, bound)
@@ -182,11 +736,11 @@ class _SecureServer:
         accepted.setblocking(False)
         try:
             await listener.loop.connect_accepted_socket(
-                partial(Exchange, listener),
+                partial(HttpConnection, listener),
                 accepted,
                 ssl=self._context,
                 ssl_handshake_timeout=listener.unfinished.seconds,
                 ssl_shutdown_timeout=listener.ending.seconds,
             )
-        except OSError:  # of TLS too: the connection has been closed
-            return
+        except OSError as cause:  # of TLS too: the connection has been closed
+            log.info("TLS handshake failed: %s", cause)

@@ -1,26 +1,136 @@
-"""How a client's messages get to all brokers of a route."""
+"""How a client's messages get to all brokers of a route.
+
+`Routes` is pure: which brokers a publisher sends a topic to, by which route.
+`Publisher` learns routes, connects to their brokers, and sends.
+"""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from brokerwise.runtime.client.context import ClientContext
 from brokerwise.runtime.client.errors import (
     LinkLostError,
     MessageTooLargeError,
     UnknownTopicError,
 )
-from brokerwise.runtime.client.link import Link
-from brokerwise.runtime.client.routes import Choice, Routes
-from brokerwise.runtime.client.setting import Setting
+from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
-from brokerwise.runtime.net.waiting import Backoff, Signal
+from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.control import Address, Route
 from brokerwise.runtime.protocol.frames import Publish, StaleRoute, encode
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
+
+UNKNOWN_GENERATION = 0  # older than any: whoever gets the message passes it on
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Send the next message to these brokers, as of this generation. There may be
+    none: because none can be reached or, if not `is_routed`, because nobody is to
+    get it."""
+
+    urls: tuple[str, ...]
+    generation: int
+    is_routed: bool = True
+
+
+@dataclass
+class _Known:
+    """The newest route, and the one that was complete when it was last used."""
+
+    newest: Route
+    in_use: Route | None = None
+
+
+class Routes:
+    """The routes of the topics that a client publishes.
+
+    A new route is used once all its brokers can be reached. Until then the old one
+    goes on, under its own generation, and its brokers pass on what the new ones miss.
+    When a broker of that is gone too, whoever can be reached gets the message under a
+    generation so old that it is passed on to all others.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Known] = {}
+
+    def learn(self, route: Route) -> bool:
+        """Take a route; False if it is no newer than what was known."""
+        known = self._known.get(route.topic)
+        if known is None:
+            self._known[route.topic] = _Known(route)
+            return True
+        if route.generation <= known.newest.generation:
+            return False
+        known.newest = route
+        return True
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def knows(self, topic: str) -> bool:
+        return topic in self._known
+
+    def choose(self, topic: str, reachable: Callable[[str], bool]) -> Choice:
+        """Where to send the next message of a topic that is known."""
+        known = self._known[topic]
+        if not known.newest.brokers:
+            return Choice((), known.newest.generation, is_routed=False)
+        if _complete(known.newest, reachable):
+            known.in_use = known.newest
+        route = known.in_use
+        if route is not None and _complete(route, reachable):
+            return Choice(_urls(route), route.generation)
+        for candidate in (known.newest, known.in_use):
+            urls = tuple(u for u in _urls(candidate) if reachable(u))
+            if urls:
+                return Choice(urls, UNKNOWN_GENERATION)
+        return Choice((), UNKNOWN_GENERATION)
+
+    def lacking(self, reachable: Callable[[str], bool]) -> dict[str, Address]:
+        """The brokers of the newest routes that cannot be reached, by their URL."""
+        return {
+            address.url: address
+            for known in self._known.values()
+            for address in known.newest.brokers
+            if not reachable(address.url)
+        }
+
+    def topics_at(self, urls: Iterable[str]) -> list[str]:
+        """The topics whose newest route has one of these brokers."""
+        wanted = set(urls)
+        return [
+            topic
+            for topic, known in self._known.items()
+            if not wanted.isdisjoint(_urls(known.newest))
+        ]
+
+    def needed(self, reachable: Callable[[str], bool]) -> set[str]:
+        """The brokers of the newest routes and, of those that cannot be used yet, of
+        the ones that go on meanwhile."""
+        found: set[str] = set()
+        for known in self._known.values():
+            found.update(_urls(known.newest))
+            if known.in_use is not known.newest and not _complete(
+                known.newest, reachable
+            ):
+                found.update(_urls(known.in_use))
+        return found
+
+
+def _urls(route: Route | None) -> tuple[str, ...]:
+    return tuple(address.url for address in route.brokers) if route else ()
+
+
+def _complete(route: Route, reachable: Callable[[str], bool]) -> bool:
+    return all(reachable(address.url) for address in route.brokers)
+
 
 ASK_AGAIN_SECONDS = 1.0  # about a topic that nobody wanted, or that is cut off
 BUFFERED_BYTES = 1 << 20  # that wait to be sent, then a publisher waits
@@ -35,10 +145,10 @@ class Publisher:
     broker had not confirmed when its connection ended.
     """
 
-    def __init__(self, setting: Setting, clock: Callable[[], float]) -> None:
+    def __init__(self, context: ClientContext, clock: Callable[[], float]) -> None:
         self.unrouted = 0
         self.unconfirmed = 0
-        self._setting = setting
+        self._context = context
         self._clock = clock
         self._epoch = int(time.time() * 1000)
         self._last: dict[str, int] = {}
@@ -69,7 +179,7 @@ class Publisher:
         content = msgspec.Raw(msgspec.json.encode(data))
         link = await find()
         while not link.has_room:
-            self._setting.check()
+            self._context.check()
             await self._progressed.wait()
             link = await find()
         self._send(topic, content, ((link,), 0))
@@ -78,15 +188,15 @@ class Publisher:
         unknown = [topic for topic in topics if not self.knows(topic)]
         if unknown:
             await self._learn(unknown)
-        while self._routes.lacking(self._setting.links.is_usable):
+        while self._routes.lacking(self._context.links.is_usable):
             self._mend()
-            self._setting.check()
+            self._context.check()
             await self._progressed.wait()
         self._choose_anew()  # a connection may be there before anyone is told of it
 
     async def flush(self) -> None:
-        while any(link.sent > link.confirmed for link in self._setting.links):
-            self._setting.check()
+        while any(link.sent > link.confirmed for link in self._context.links):
+            self._context.check()
             await self._progressed.wait()
 
     def knows(self, topic: str) -> bool:
@@ -118,7 +228,7 @@ class Publisher:
     def needed(self) -> set[str]:
         """The brokers that routes have."""
         if self._needed is None:
-            self._needed = self._routes.needed(self._setting.links.is_usable)
+            self._needed = self._routes.needed(self._context.links.is_usable)
         return self._needed
 
     # Where messages go
@@ -126,7 +236,7 @@ class Publisher:
     async def _room(self, topic: str) -> _Targets | None:
         """Where to send a message now, once there is room; None: nowhere."""
         while True:
-            self._setting.check()
+            self._context.check()
             targets = self._targets.get(topic) or self._choose(topic)
             if targets is not None and all(link.has_room for link in targets[0]):
                 return targets
@@ -148,13 +258,13 @@ class Publisher:
         self._progressed.notify()
 
     def _choice(self, topic: str) -> Choice:
-        return self._routes.choose(topic, self._setting.links.is_usable)
+        return self._routes.choose(topic, self._context.links.is_usable)
 
     def _choose(self, topic: str) -> _Targets | None:
         if not self._routes.knows(topic):
             return None
         choice = self._choice(topic)
-        found = [self._setting.links.usable(url) for url in choice.urls]
+        found = [self._context.links.usable(url) for url in choice.urls]
         links = tuple(link for link in found if link is not None)
         if not links:
             return None
@@ -185,7 +295,7 @@ class Publisher:
         names = list(topics)
         backoff = Backoff()
         while True:
-            self._setting.check()
+            self._context.check()
             try:
                 unknown = await self._ask(names)
                 break
@@ -197,7 +307,7 @@ class Publisher:
             raise UnknownTopicError(unknown)
 
     async def _ask(self, topics: list[str]) -> tuple[str, ...]:
-        answer = await self._setting.coordinator.routes(topics)
+        answer = await self._context.coordinator.routes(topics)
         for topic in topics:
             self._asked_at[topic] = self._clock()
         learned = [self._routes.learn(route) for route in answer.routes]
@@ -209,15 +319,15 @@ class Publisher:
         """Connect to the brokers of new routes; ask again about those that are gone."""
         self._progressed.notify()
         idle = self._mending is None or self._mending.done()
-        if idle and self._routes and not self._setting.failure:
-            self._mending = self._setting.start(self._mend_routes())
+        if idle and self._routes and not self._context.failure:
+            self._mending = self._context.start(self._mend_routes())
 
     async def _mend_routes(self) -> None:
-        links, backoff = self._setting.links, Backoff()
+        links, backoff = self._context.links, Backoff()
         while lacking := self._routes.lacking(links.is_usable):
             for address in lacking.values():
                 if not links.is_dialling(address.url):
-                    self._setting.start(self._reach(address))
+                    self._context.start(self._reach(address))
             await self._let_them_answer()
             gone = self._routes.lacking(links.is_usable)
             if gone:
@@ -228,7 +338,7 @@ class Publisher:
 
     async def _let_them_answer(self) -> None:
         """Brokers that we connect to: one may take its time, or be frozen."""
-        links, loop = self._setting.links, asyncio.get_running_loop()
+        links, loop = self._context.links, asyncio.get_running_loop()
         until = loop.time() + ASK_AGAIN_SECONDS
         await asyncio.sleep(0)  # for them to begin
         while loop.time() < until:
@@ -240,7 +350,7 @@ class Publisher:
     async def _reach(self, address: Address) -> None:
         gone = (UnreachableError, RefusedError, LinkLostError)
         with suppress(*gone):  # so its route is asked for again
-            await self._setting.links.reach(address)
+            await self._context.links.reach(address)
         self.links_changed()
 
     async def _ask_about(self, urls: Iterable[str]) -> None:

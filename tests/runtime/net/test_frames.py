@@ -1,8 +1,4 @@
-"""Messages out of bytes, however the bytes are cut.
-
-The oracle is the library's parser, fed byte by byte, with the plainest joining of
-fragments on top of it.
-"""
+"""Frames that we write, read by the library."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -13,7 +9,63 @@ from hypothesis import strategies as st
 from websockets.frames import Close, CloseCode, Frame, Opcode
 from websockets.protocol import Protocol, Side
 
-from brokerwise.runtime.net.incoming import Ended, Incoming
+from brokerwise.runtime.net.connection import (
+    MAX_REASON_BYTES,
+    End,
+    FrameReader,
+    Masker,
+    frame_text,
+    make_close,
+    mask_text,
+)
+
+LENGTHS = st.one_of(
+    st.integers(0, 300), st.sampled_from([125, 126, 127, 65_535, 65_536, 70_000])
+)
+TEXTS = LENGTHS.map(lambda n: bytes(65 + i % 26 for i in range(n)))
+
+
+def read_by_library(frame: bytes, side: Side) -> list[object]:
+    protocol = Protocol(side, max_size=None)
+    protocol.receive_data(frame)
+    return list(protocol.events_received())
+
+
+@given(TEXTS)
+def test_a_server_frame_is_what_the_library_would_send(text: bytes) -> None:
+    assert frame_text(text) == Frame(Opcode.TEXT, text).serialize(mask=False)
+    assert read_by_library(frame_text(text), Side.CLIENT) == [Frame(Opcode.TEXT, text)]
+
+
+@given(TEXTS, st.binary(min_size=4, max_size=4))
+def test_a_masked_frame_is_read_back_by_a_server(text: bytes, key: bytes) -> None:
+    frame = mask_text(text, key)
+    assert key in frame[:14]
+    assert read_by_library(frame, Side.SERVER) == [Frame(Opcode.TEXT, text)]
+
+
+def test_every_frame_is_masked_with_another_key() -> None:
+    masker = Masker()
+    frames = [masker.frame_text(b"same") for _ in range(3_000)]
+    assert len(set(frames)) > 2_990  # of 2^32 keys; two alike are not an error
+    for frame in frames:
+        assert read_by_library(frame, Side.SERVER) == [Frame(Opcode.TEXT, b"same")]
+
+
+@given(st.text())
+def test_a_close_reason_is_cut_to_what_fits_between_two_characters(reason: str) -> None:
+    close = make_close(4400, reason)
+    kept = close.reason.encode()
+    assert len(kept) <= MAX_REASON_BYTES
+    assert reason.startswith(close.reason)
+    assert len(kept) > MAX_REASON_BYTES - 4 or close.reason == reason
+
+
+@pytest.mark.parametrize("code", [0, 999, 1005, 1006, 1015, 2999, 5000])
+def test_a_code_that_must_not_be_sent_is_refused(code: int) -> None:
+    with pytest.raises(ValueError, match=f"{code} is no close code"):
+        make_close(code, "")
+
 
 LIMIT = 400
 
@@ -57,7 +109,7 @@ def by_library(stream: bytes, side: Side, limit: int = LIMIT) -> Outcome:
 
 
 def by_us(pieces: list[bytes], side: Side, limit: int = LIMIT) -> Outcome:
-    incoming = Incoming(masked=side is Side.SERVER, max_bytes=limit)
+    incoming = FrameReader(masked=side is Side.SERVER, max_bytes=limit)
     outcome = Outcome()
     for piece in pieces:
         incoming.feed(piece)
@@ -208,7 +260,7 @@ def test_stopping_after_each_message_changes_nothing(
     frames: list[Frame], cuts: list[int]
 ) -> None:
     stream = serialized(frames, Side.SERVER)
-    incoming = Incoming(masked=True, max_bytes=LIMIT)
+    incoming = FrameReader(masked=True, max_bytes=LIMIT)
     texts = []
     for piece in pieces_of(stream, cuts):
         incoming.feed(piece)
@@ -238,7 +290,7 @@ def test_what_breaks_a_rule_ends_it_with_the_code_for_that(
     stream: bytes, code: CloseCode
 ) -> None:
     good = serialized([Frame(Opcode.TEXT, b"before")], Side.SERVER)
-    incoming = Incoming(masked=True, max_bytes=LIMIT)
+    incoming = FrameReader(masked=True, max_bytes=LIMIT)
     incoming.feed(good + stream + good)
     assert list(incoming.texts()) == [b"before"]
     assert incoming.ended is not None
@@ -256,7 +308,7 @@ def test_fragments_are_bounded_as_one_message() -> None:
 
 
 def test_after_our_close_messages_come_until_the_other_end_closes() -> None:
-    incoming = Incoming(masked=True, max_bytes=LIMIT)
+    incoming = FrameReader(masked=True, max_bytes=LIMIT)
     sent = incoming.close(4503, "leaving")
     assert unmasked(sent, Side.SERVER) == [(Opcode.CLOSE, (4503).to_bytes(2))]
     frames = [
@@ -268,12 +320,12 @@ def test_after_our_close_messages_come_until_the_other_end_closes() -> None:
     ]
     incoming.feed(serialized(frames, Side.SERVER))
     assert list(incoming.texts()) == [b"one", b"two"]
-    assert incoming.ended == Ended(4503, "leaving", failed=False)
+    assert incoming.ended == End(4503, "leaving", failed=False)
     assert incoming.replies == []
 
 
 def test_a_close_in_the_middle_of_a_fragmented_message_still_lets_it_end() -> None:
-    incoming = Incoming(masked=True, max_bytes=LIMIT)
+    incoming = FrameReader(masked=True, max_bytes=LIMIT)
     frames = [Frame(Opcode.TEXT, b"tw", fin=False), Frame(Opcode.CONT, b"o")]
     incoming.feed(serialized(frames[:1], Side.SERVER))
     assert list(incoming.texts()) == []

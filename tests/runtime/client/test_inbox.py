@@ -1,5 +1,6 @@
 """Messages of several brokers, made one: each once, in order, gaps told."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +8,17 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.client.fake_fleet import run, until
 
+from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.client.context import SharedTimer
 from brokerwise.runtime.client.events import Event, GapTold, Received
-from brokerwise.runtime.client.following import Following
+from brokerwise.runtime.client.inbox import (
+    LOW_MARK,
+    MOST_EVENTS,
+    EventQueue,
+    StreamMerger,
+)
 
 TOPIC = "news"
 OLD, NEW, NEWER = 1, 2, 3
@@ -87,9 +96,9 @@ def merged(streams: dict[str, list[Position]]) -> list[tuple[str, Position]]:
     return found
 
 
-def follow(story: Story, first: int = 0) -> tuple[Following, Told]:
+def follow(story: Story, first: int = 0) -> tuple[StreamMerger, Told]:
     """Play a story from its beginning until the old broker's stream is cut."""
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     shown = {s: p[: story.shown_before[s]] for s, p in story.sent.items()}
     for source, position in merged(shown):
@@ -162,7 +171,7 @@ def test_streams_with_holes_tell_a_gap_only_where_both_have_one(
     first: Sequence[int], second: Sequence[int], data: st.DataObject
 ) -> None:
     """Two brokers that have each lost some messages, heard at once."""
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"other": (1, 1)})))
     streams = {OLD: sorted(set(first)), NEW: sorted(set(second))}
@@ -180,13 +189,13 @@ def test_streams_with_holes_tell_a_gap_only_where_both_have_one(
 
 
 def test_what_a_broker_had_delivered_before_we_came_is_no_gap() -> None:
-    following = Following()
+    following = StreamMerger()
     assert following.serve(OLD, [TOPIC], cursors({"a": (1, 7)})) == []
     assert list(following.receive(OLD, message("a", 1, 8))) == [message("a", 1, 8)]
 
 
 def test_what_was_missed_between_two_brokers_is_told_at_once() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], cursors({"a": (1, 7)}))
     assert following.end(OLD) == []
     told = following.serve(NEW, [TOPIC], cursors({"a": (1, 10), "new": (4, 2)}))
@@ -195,7 +204,7 @@ def test_what_was_missed_between_two_brokers_is_told_at_once() -> None:
 
 
 def test_a_source_that_started_again_meanwhile_leaves_a_gap_nobody_can_count() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], cursors({"a": (1, 7)}))
     following.end(OLD)
     told = following.serve(NEW, [TOPIC], cursors({"a": (2, 3)}))
@@ -203,14 +212,14 @@ def test_a_source_that_started_again_meanwhile_leaves_a_gap_nobody_can_count() -
 
 
 def test_our_own_messages_on_an_overlay_are_no_gap() -> None:
-    following = Following(unheard="me")
+    following = StreamMerger(unheard="me")
     following.serve(OLD, [TOPIC], [])
     following.end(OLD)
     assert following.serve(NEW, [TOPIC], cursors({"me": (1, 10)})) == []
 
 
 def test_what_a_stream_brings_of_topics_that_it_does_not_serve_is_ignored() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC, "sports"], [])
     following.leave(OLD, ["sports"])
     assert list(following.receive(OLD, message("a", 1, 1, "sports"))) == []
@@ -219,7 +228,7 @@ def test_what_a_stream_brings_of_topics_that_it_does_not_serve_is_ignored() -> N
 
 
 def test_a_third_broker_may_come_in_the_middle_of_a_move() -> None:
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 4)})))
     told.take(following.serve(NEWER, [TOPIC], cursors({"a": (1, 6)})))
@@ -236,7 +245,7 @@ def test_a_third_broker_may_come_in_the_middle_of_a_move() -> None:
 
 
 def test_what_one_of_three_brokers_brought_is_kept_when_the_others_go() -> None:
-    following, told = Following(), Told()
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 2)})))
     told.take(following.serve(NEWER, [TOPIC], cursors({"a": (1, 6)})))
@@ -250,7 +259,7 @@ def test_what_one_of_three_brokers_brought_is_kept_when_the_others_go() -> None:
 
 
 def test_cursors_of_topics_that_are_not_served_say_nothing() -> None:
-    following = Following()
+    following = StreamMerger()
     assert following.serve(OLD, [TOPIC], cursors({"a": (1, 2)}, "sports")) == []
     assert following.cursors([TOPIC, "sports"]) == []
 
@@ -258,8 +267,8 @@ def test_cursors_of_topics_that_are_not_served_say_nothing() -> None:
 def test_a_move_that_holds_too_many_messages_does_not_wait_for_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("brokerwise.runtime.client.following.HELD_MESSAGES", 3)
-    following, told = Following(), Told()
+    monkeypatch.setattr("brokerwise.runtime.client.inbox.HELD_MESSAGES", 3)
+    following, told = StreamMerger(), Told()
     told.take(following.serve(OLD, [TOPIC], []))
     told.take(following.serve(NEW, [TOPIC], cursors({"a": (1, 2)})))
     for seq in range(3, 7):
@@ -269,7 +278,7 @@ def test_a_move_that_holds_too_many_messages_does_not_wait_for_more(
 
 
 def test_a_topic_that_is_forgotten_begins_anew() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], cursors({"a": (1, 7)}))
     following.forget([TOPIC, "never heard of"])
     assert not following.knows(TOPIC)
@@ -278,10 +287,62 @@ def test_a_topic_that_is_forgotten_begins_anew() -> None:
 
 
 def test_cursors_are_those_of_what_was_handed_on() -> None:
-    following = Following()
+    following = StreamMerger()
     following.serve(OLD, [TOPIC], [])
     following.receive(OLD, message("a", 1, 1))
     following.receive(OLD, message("a", 1, 2))
     assert following.cursors([TOPIC, "sports"]) == [(TOPIC, "a", 1, 2)]
     assert following.position(TOPIC, "a") == (1, 2)
     assert following.position("sports", "a") is None
+
+
+def test_a_full_inbox_says_so_once_and_again_when_there_is_room() -> None:
+    async def story() -> None:
+        said: list[str] = []
+        inbox = EventQueue(lambda: said.append("full"), lambda: said.append("room"))
+        for number in range(MOST_EVENTS + 5):
+            inbox.add([GapTold("news", "p", number)])
+        assert said == ["full"]
+        for number in range(MOST_EVENTS + 5):
+            found = await anext(inbox)
+            assert isinstance(found, GapTold) and found.missing == number
+            assert inbox.is_full == (number < MOST_EVENTS + 4 - LOW_MARK)
+        assert said == ["full", "room"]
+
+    run(story())
+
+
+def test_a_failed_inbox_gives_what_it_has_and_then_the_error() -> None:
+    async def story() -> None:
+        inbox = EventQueue(lambda: None, lambda: None)
+        inbox.add([GapTold("news", "p", 1)])
+        inbox.close(BrokerwiseError("over"))
+        inbox.close()
+        assert await anext(inbox) == GapTold("news", "p", 1)
+        with pytest.raises(BrokerwiseError, match="over"):
+            await anext(inbox)
+
+    run(story())
+
+
+def test_everyone_on_a_loop_shares_one_pulse_which_rests_when_nobody_watches() -> None:
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        timer = SharedTimer.of(loop)
+        assert SharedTimer.of(loop) is timer
+        ticks: list[float] = []
+        owed: list[str] = []
+
+        def settle() -> None:
+            owed.append("settled")
+
+        timer.watch(ticks.append)
+        timer.soon(settle)
+        timer.soon(settle)
+        await until(lambda: ticks and owed)
+        assert owed == ["settled"]
+        timer.unwatch(ticks.append)
+        timer.unwatch(ticks.append)
+        assert not timer.is_ticking
+
+    run(story())

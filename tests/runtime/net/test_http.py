@@ -10,16 +10,19 @@ from tests.runtime.net.conftest import Certificates, Run
 from tests.runtime.net.ends import Recorder, serving
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.net import requests
-from brokerwise.runtime.net.requests import (
-    KeptLine,
+from brokerwise.runtime.net import http
+from brokerwise.runtime.net.errors import (
     RefusedError,
     UnreachableError,
     UnreadableAnswerError,
+)
+from brokerwise.runtime.net.http import (
+    HttpAnswer,
+    HttpClient,
+    HttpRequest,
     ask,
     request,
 )
-from brokerwise.runtime.net.server import HttpAnswer, HttpRequest
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ def test_an_answer_may_end_with_the_connection(run: Run) -> None:
 def test_an_answer_without_end_is_given_up(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "MAX_ANSWER_BYTES", 1_000)
+    monkeypatch.setattr(http, "MAX_ANSWER_BYTES", 1_000)
 
     async def check() -> None:
         head = b"HTTP/1.1 200 OK\r\n\r\n"
@@ -204,99 +207,213 @@ def test_a_request_that_cannot_be_written_is_an_input_error() -> None:
 
 
 @asynccontextmanager
-async def hanging_up_after(answers: int) -> AsyncIterator[tuple[str, list[int]]]:
-    """A server that closes each connection after so many answers, without saying so;
-    and how many it has given on each."""
-    given: list[int] = []
+async def hanging_up_after(
+    answers: int, *, reading: bool = False
+) -> AsyncIterator[tuple[str, list[int]]]:
+    """A server that closes each connection after so many answers, without saying so,
+    or, if it is `reading`, when it has read one request more; and how many requests
+    came on each."""
+    came: list[int] = []
 
     async def handle(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        own = len(given)
-        given.append(0)
+        own = len(came)
+        came.append(0)
         with suppress(OSError, asyncio.IncompleteReadError):  # the client has gone
-            while given[own] < answers:
-                await reader.readuntil(b"\r\n\r\n")
-                await reader.readexactly(len(ASKED))
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n" + SAID)
-                given[own] += 1
+            while came[own] < answers + reading:
+                head = await reader.readuntil(b"\r\n\r\n")
+                if head.startswith(b"POST"):
+                    await reader.readexactly(len(ASKED))
+                came[own] += 1
+                if came[own] <= answers:
+                    writer.write(
+                        b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n" + SAID
+                    )
         writer.close()
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", given
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/sum", came
 
 
 ASKED, SAID = b'{"total":0,"of":[]}', b'{"total": 3}'
 
 
-def test_a_kept_line_uses_its_connection_again_and_opens_another_when_it_was_closed(
+class Counter:
+    """A door that lets everybody in and counts them."""
+
+    def __init__(self) -> None:
+        self.accepted = 0
+
+    def is_open_to_all(self, descriptor: int) -> bool:
+        self.accepted += 1
+        return True
+
+    def is_open(self, descriptor: int) -> bool:
+        return True
+
+    def lets_in(self, path: str, token: str) -> bool:
+        return True
+
+    def refuse(self) -> str:
+        return ""
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_many_requests_go_over_one_connection(
+    run: Run, certificates: Certificates, tls: bool
+) -> None:
+    async def check() -> None:
+        handler, door = Answers(200, SAID), Counter()
+        context = certificates.server if tls else None
+        async with serving(handler, ssl=context, door=door) as server:
+            url = f"{'https' if tls else 'http'}://127.0.0.1:{server.port}"
+            async with HttpClient() as client:
+                for token in ("a", "b", "c"):
+                    for path in ("/x", "/y"):
+                        found = await client.ask(
+                            *(url + path, Sum(0), Sum),
+                            token=token,
+                            ssl=certificates.client,
+                        )
+                        assert found == Sum(3)
+                handler.reply = HttpAnswer(409, b'{"error": "no"}')
+                with pytest.raises(RefusedError, match="no"):
+                    await client.ask(url, Sum(0), Sum, ssl=certificates.client)
+                await client.request("GET", url, ssl=certificates.client)
+            assert door.accepted == 1
+            assert [r.token() for r in handler.requests[:6]] == list("aabbcc")
+            await HttpClient().request("GET", url, ssl=certificates.client)
+            await HttpClient().request("GET", url, ssl=certificates.client)
+            assert door.accepted == 3
+
+    run(check())
+
+
+def test_a_connection_that_was_closed_is_replaced(run: Run) -> None:
+    async def check() -> None:
+        async with (
+            hanging_up_after(3) as (url, came),
+            HttpClient(repeatable=True) as client,
+        ):
+            for _ in range(8):
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+            assert came == [3, 3, 2]
+
+    run(check())
+
+
+def test_a_connection_that_is_seen_to_be_closed_is_replaced_whatever_is_asked(
     run: Run,
 ) -> None:
     async def check() -> None:
-        async with hanging_up_after(3) as (url, given):
-            line = KeptLine(url, "T", None)
-            for _ in range(8):
-                assert await line.ask("/sum", Sum(0), Sum) == Sum(3)
-            assert given == [3, 3, 2]
-            await line.close()
+        async with hanging_up_after(1) as (url, came), HttpClient() as client:
+            for _ in range(3):
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+                await asyncio.sleep(0.05)  # for its end to come
+            assert came == [1, 1, 1]
 
     run(check())
 
 
-def test_a_kept_line_goes_on_over_tls_and_after_a_refusal(
-    run: Run, certificates: Certificates
+def test_a_request_that_may_have_been_carried_out_is_repeated_only_if_it_may_be(
+    run: Run,
 ) -> None:
     async def check() -> None:
-        handler = Answers(409, b'{"error": "no"}')
-        async with serving(handler, ssl=certificates.server) as server:
-            url = f"https://127.0.0.1:{server.port}"
-            line = KeptLine(url, "T", certificates.client)
-            for _ in range(2):
-                with pytest.raises(RefusedError, match="no"):
-                    await line.ask("/", Sum(0), Sum)
-            handler.reply = HttpAnswer(200, SAID)
-            assert await line.ask("/", Sum(0), Sum) == Sum(3)
-            assert handler.requests[2].token() == "T"
-            await line.close()
+        async with hanging_up_after(1, reading=True) as (url, came):
+            async with HttpClient() as client:
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+                with pytest.raises(UnreachableError, match="hung up"):
+                    await client.ask(url, Sum(0), Sum)
+                assert came == [2]
+            async with HttpClient() as client:
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+                assert await client.ask(url, None, Sum, method="GET") == Sum(3)
+                assert came == [2, 2, 1]
+            async with HttpClient(repeatable=True) as client:
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+                assert came == [2, 2, 1, 2, 1]
 
     run(check())
 
 
-def test_requests_at_the_same_time_do_not_wait_for_the_kept_line(run: Run) -> None:
+def test_requests_at_the_same_time_do_not_wait_for_each_other_and_few_are_kept(
+    run: Run,
+) -> None:
     async def check() -> None:
-        handler = Slow(200, SAID)
-        async with serving(handler) as server:
-            line = KeptLine(f"http://127.0.0.1:{server.port}", "", None)
-            asked = [asyncio.create_task(line.ask("/", Sum(0), Sum)) for _ in range(3)]
-            while len(handler.requests) < 3:
-                await asyncio.sleep(0.005)
-            handler.go_on.set()
-            assert await asyncio.gather(*asked) == [Sum(3)] * 3
-            await line.close()
+        handler, door = Slow(200, SAID), Counter()
+        async with serving(handler, door=door) as server, HttpClient() as client:
+            url = f"http://127.0.0.1:{server.port}/"
+            for _ in range(2):
+                asked = [
+                    asyncio.create_task(client.ask(url, Sum(0), Sum)) for _ in range(6)
+                ]
+                while len(handler.requests) < 6:
+                    await asyncio.sleep(0.005)
+                handler.go_on.set()
+                assert await asyncio.gather(*asked) == [Sum(3)] * 6
+                handler.requests.clear()
+                handler.go_on.clear()
+            assert door.accepted == 6 + 6 - http.MOST_IDLE_PER_SERVER
 
     run(check())
 
 
-def test_a_kept_line_that_nobody_answers_is_given_up_in_time(
+def test_a_connection_that_is_not_used_is_closed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "REQUEST_SECONDS", 0.1)
+    monkeypatch.setattr(http, "IDLE_SECONDS", 0.05)
+
+    async def check() -> None:
+        async with hanging_up_after(9) as (url, came), HttpClient() as client:
+            assert await client.ask(url, Sum(0), Sum) == Sum(3)
+            assert await client.ask(url, Sum(0), Sum) == Sum(3)
+            assert came == [2]
+            await asyncio.sleep(0.2)
+            assert await client.ask(url, Sum(0), Sum) == Sum(3)
+            assert came == [2, 1]
+
+    run(check())
+
+
+def test_what_nobody_asked_for_is_not_taken_for_an_answer(run: Run) -> None:
+    async def check() -> None:
+        twice = b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n" + SAID
+        async with (
+            speaking(twice + twice.replace(b"3", b"4"), silent=True) as url,
+            HttpClient() as client,
+        ):
+            for _ in range(2):
+                found = await client.ask(url, None, Sum, method="GET")
+                assert found == Sum(3)
+
+    run(check())
+
+
+def test_a_kept_connection_that_nobody_answers_on_is_given_up_in_time(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "brokerwise")
 
     async def check() -> None:
         handler = Slow(200, SAID)
         handler.go_on.set()
-        async with serving(handler) as server:
-            line = KeptLine(f"http://127.0.0.1:{server.port}", "", None)
-            assert await line.ask("/", Sum(0), Sum) == Sum(3)
-            handler.go_on.clear()
-            with pytest.raises(UnreachableError, match=r"within 0\.1 s"):
-                await line.ask("/", Sum(0), Sum)
-            handler.go_on.set()
-            assert await line.ask("/", Sum(0), Sum) == Sum(3)
-            await line.close()
-        with pytest.raises(UnreachableError):
-            await line.ask("/", Sum(0), Sum)
+        async with HttpClient(repeatable=True) as client:
+            async with serving(handler) as server:
+                url = f"http://127.0.0.1:{server.port}/"
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+                handler.go_on.clear()
+                for _ in range(2):
+                    with pytest.raises(UnreachableError, match=r"within 0\.1 s"):
+                        await client.ask(url, Sum(0), Sum, seconds=0.1)
+                handler.go_on.set()
+                assert await client.ask(url, Sum(0), Sum) == Sum(3)
+            with pytest.raises(UnreachableError):
+                await client.ask(url, Sum(0), Sum)
+        told = [record.getMessage().split(":")[0] for record in caplog.records]
+        assert told == ["no answer", "127.0.0.1", "no answer"]
 
     run(check())
 

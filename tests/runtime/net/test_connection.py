@@ -14,15 +14,13 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.net import connecting
-from brokerwise.runtime.net.connecting import (
-    Dialled,
+from brokerwise.runtime.net import connection as connection_module
+from brokerwise.runtime.net.connection import ClientConnection, connect, frame_text
+from brokerwise.runtime.net.errors import (
     RefusedError,
     UnreachableError,
     UnreadableAnswerError,
-    connect,
 )
-from brokerwise.runtime.net.framing import frame_text
 from brokerwise.runtime.net.server import Connection
 
 HELLO = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade"
@@ -48,7 +46,7 @@ class Listening:
 
     async def connect(
         self, url: str, tls: ssl.SSLContext | None = None, seconds: float = 5.0
-    ) -> Dialled:
+    ) -> ClientConnection:
         return await connect(
             url,
             on_text=self.on_text,
@@ -259,7 +257,7 @@ def test_drained_waits_for_a_server_that_does_not_read(run: Run) -> None:
             await until(lambda: handler.connections)
             handler.connections[0].pause_reading()
             await dialled.drained()
-            while dialled.buffered() <= connecting.QUEUE_BYTES:
+            while dialled.buffered() <= connection_module.QUEUE_BYTES:
                 dialled.send(b"x" * 500_000)
                 await asyncio.sleep(0)
             waiting = [asyncio.ensure_future(dialled.drained()) for _ in range(3)]
@@ -268,9 +266,9 @@ def test_drained_waits_for_a_server_that_does_not_read(run: Run) -> None:
             waiting.pop().cancel()
             handler.connections[0].resume_reading()
             await asyncio.gather(*waiting)
-            assert dialled.buffered() < connecting.QUEUE_BYTES
+            assert dialled.buffered() < connection_module.QUEUE_BYTES
             handler.connections[0].pause_reading()
-            while dialled.buffered() <= connecting.QUEUE_BYTES:
+            while dialled.buffered() <= connection_module.QUEUE_BYTES:
                 dialled.send(b"x" * 500_000)
                 await asyncio.sleep(0)
             waiter = asyncio.ensure_future(dialled.drained())
@@ -284,7 +282,7 @@ def test_drained_waits_for_a_server_that_does_not_read(run: Run) -> None:
 def test_a_server_that_does_not_finish_the_close_is_cut_off(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(connection_module, "CLOSE_SECONDS", 0.1)
 
     async def check() -> None:
         handler, listening = Recorder(), Listening()
