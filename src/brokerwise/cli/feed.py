@@ -65,7 +65,14 @@ def feed(
 async def _feed(
     client: "DataClient", dataset: str, source: "FeedSource", rate: float | None
 ) -> "FeedResult":
-    """Cancelling it leaves out what was not fed yet."""
+    """Over one connection. Cancelling it leaves out what was not fed yet."""
+    async with client:
+        return await _feed_all(client, dataset, source, rate)
+
+
+async def _feed_all(
+    client: "DataClient", dataset: str, source: "FeedSource", rate: float | None
+) -> "FeedResult":
     from brokerwise.cli.data_asking import find_dataset
     from brokerwise.cli.feed_progress import FeedProgress
     from brokerwise.runtime.client.data_cluster import Feed
