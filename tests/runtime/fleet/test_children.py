@@ -97,7 +97,9 @@ def test_a_command_that_does_not_exist_is_an_error_of_its_start(fakes: Fakes) ->
         run(_start(missing))
 
 
-def test_a_child_that_ignores_everything_is_killed(fakes: Fakes) -> None:
+def test_a_child_that_ignores_everything_is_killed(
+    fakes: Fakes, caplog: pytest.LogCaptureFixture
+) -> None:
     fakes.tell("b0", "stubborn")
 
     async def work() -> tuple[int, int]:
@@ -108,6 +110,7 @@ def test_a_child_that_ignores_everything_is_killed(fakes: Fakes) -> None:
     pid, code = run(work())
     assert code == -signal.SIGKILL
     assert gone(pid)
+    assert f"b0 (process {pid}) did not end within 0.3 s: killed" in caplog.text
 
 
 def test_a_frozen_child_is_killed_too(fakes: Fakes) -> None:

@@ -155,6 +155,7 @@ def test_the_log_says_what_happens_to_processes(
     assert any(
         line.startswith(f"fleet of {tmp_path} is up at http://") for line in lines
     )
+    assert any(line.startswith("b0 was ended by us, exit code ") for line in lines)
     assert said[-1] == ("INFO", f"fleet of {tmp_path} is down")
 
 

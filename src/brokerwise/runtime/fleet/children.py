@@ -189,12 +189,13 @@ async def _stop(
 ) -> None:
     """Cancelling it kills the process at once."""
     try:
-        if not watch.exited.done():
-            stdin = transport.get_pipe_transport(0)
-            if stdin is not None:
-                stdin.close()
-            transport.terminate()
-            await asyncio.wait((watch.exited,), timeout=program.stop_seconds)
+        if watch.exited.done():  # by itself
+            return
+        stdin = transport.get_pipe_transport(0)
+        if stdin is not None:
+            stdin.close()
+        transport.terminate()
+        await asyncio.wait((watch.exited,), timeout=program.stop_seconds)
         if not watch.exited.done():
             log.warning(
                 "%s (process %d) did not end within %g s: killed",
@@ -202,6 +203,8 @@ async def _stop(
             )
             transport.kill()
             await asyncio.wait((watch.exited,))
+        code = watch.exited.result()
+        log.info("%s was ended by us, exit code %d", program.name, code)
     finally:
         transport.close()
 

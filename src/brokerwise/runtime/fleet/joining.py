@@ -1,13 +1,14 @@
 """One more broker for a fleet that runs, as a process of its own."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.fleet.children import Keeper, Tell
+from brokerwise.runtime.fleet.children import Keeper
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import OperationRefusedError, Operator
 from brokerwise.runtime.fleet.settings import Settings, Tls
@@ -19,6 +20,8 @@ from brokerwise.runtime.protocol.tokens import Keys
 SILENT_SECONDS = 60.0  # a coordinator that was killed is back long before that
 _POLL_SECONDS = 0.2
 _ASK_SECONDS = 2.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,11 @@ async def joined_broker(
     name: str = "",
     *,
     settings: Settings | None = None,
-    tell: Tell = lambda line: None,
 ) -> AsyncIterator[JoinedBroker]:
     """A broker that has registered with the fleet; it ends with the context.
 
     Without a name it gets the next free one of b0, b1, ... One that a rolling
-    restart ends comes back. Whoever leaves should `drain` it first.
+    restart ends comes back. Drain it before it leaves.
     """
     known = {b.broker: b for b in (await Operator(fleet).status()).brokers}
     name = name or next_broker(known)
@@ -56,10 +58,14 @@ async def joined_broker(
     keys = Keys.of_secret(bytes.fromhex(fleet.secret))
     programs = Programs(state, keys, settings or joining_settings(fleet))
     broker = programs.broker(name, fleet.coordinator, fleet.data_cluster)
-    keeper = programs.keeper(broker, tell)
+    keeper = programs.keeper(broker)
     async with all_running([keeper]):
         ready = await keeper.came_up()
-        yield JoinedBroker(name, ready.url, ready.pid, keeper)
+        log.info("broker %r has joined the fleet at %s", name, fleet.coordinator)
+        try:
+            yield JoinedBroker(name, ready.url, ready.pid, keeper)
+        finally:
+            log.info("broker %r leaves the fleet at %s", name, fleet.coordinator)
 
 
 def joining_settings(fleet: FleetFile, host: str = "") -> Settings:

@@ -262,7 +262,7 @@ class Programs:
         )
         return self._program(self.settings.broker, launch, BrokerStartError)
 
-    def keeper(self, program: Program, tell: Tell) -> Keeper:
+    def keeper(self, program: Program, tell: Tell = lambda line: None) -> Keeper:
         first, most = self.settings.first_pause, self.settings.longest_pause
         return Keeper(program, tell, Restarts(program.lasting, first, most))
 
@@ -315,6 +315,8 @@ async def _growing(
 
 
 class _Growth:
+    """Starts the brokers that the coordinator waits for, and keeps them running."""
+
     def __init__(
         self, file: FleetFile, programs: Programs, tell: Tell, brokers: list[Keeper]
     ) -> None:
@@ -357,7 +359,7 @@ class _Growth:
         try:
             await keeper.run()
             await keeper.came_up()
-        except BrokerwiseError as error:
+        except BrokerwiseError as error:  # logged by its keeper
             self._tell(error.message)
         finally:
             self._brokers.remove(keeper)
