@@ -127,13 +127,13 @@ class WatchServer:
             self._begin(state)
         self._greet(box, state)
         self.boxes.add(box)
-        log.info("a watcher has come: %d now", len(self.boxes))
+        log.debug("a watcher has come: %d now", len(self.boxes))
         try:
             yield
         finally:
             self.boxes.discard(box)
             self._is_full = False
-            log.info("a watcher has gone: %d left", len(self.boxes))
+            log.debug("a watcher has gone: %d left", len(self.boxes))
 
     async def broker(self, name: str) -> dict[str, Any]:
         """One broker, with what it says of itself. Raises NotFoundError if there is
