@@ -259,6 +259,27 @@ def test_a_broker_that_goes_is_replaced_and_what_was_missed_is_told(how: str) ->
     run(with_fleet(story))
 
 
+def test_how_a_session_fares_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "brokerwise.runtime.client")
+
+    async def story(fleet: FakeFleet) -> None:
+        first, second = fleet.brokers
+        async with fleet.client() as client:
+            await client.subscribe(["news"])
+            fleet.coordinator.sessions = (second.place(),)
+            first.hang_up(CloseCode.LEASE_LOST, "why")
+            await until(lambda: second.topics)
+        told = [r.getMessage() for r in caplog.records if "Retrying" not in r.message]
+        assert [line.partition(": ")[2] for line in told] == [
+            "Connected(broker='b0', topics=1)",
+            f"connection to broker 'b0' closed: why ({int(CloseCode.LEASE_LOST)})",
+            "Disconnected(broker='b0', reason='why')",
+            "Connected(broker='b1', topics=1)",
+        ]
+
+    run(with_fleet(story))
+
+
 def test_a_broker_that_cannot_be_reached_yet_is_tried_until_it_can() -> None:
     async def story(fleet: FakeFleet) -> None:
         fleet.brokers[0].refuses = CloseCode.LEAVING

@@ -260,11 +260,11 @@ def test_with_a_certificate_it_speaks_tls_and_so_it_does_to_brokers(
         run(work(process.url))
 
 
-def test_only_a_broker_may_keep_its_connection(state: Path) -> None:
+def test_only_brokers_and_operators_may_keep_their_connection(state: Path) -> None:
     """Those of everybody else are closed after one answer, so that they are few."""
     with coordinator(state) as process:
         host, port = process.url.removeprefix("http://").split(":")
-        for holder, kept in (("broker", True), ("operator", False), ("none", False)):
+        for holder, kept in (("broker", True), ("operator", True), ("none", False)):
             found = KEYS.token(Role(holder), "x") if holder != "none" else ""
             asked = (
                 f"GET /subchannels HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {found}"

@@ -387,6 +387,14 @@ class OpenClient:
         self._links_changed()
 
     def closed(self, link: Link, code: int, reason: str) -> None:
+        if not link.retired:
+            log.info(
+                "client of %r: connection to broker %r closed: %s (%d)",
+                self._context.user,
+                link.broker,
+                reason or "no reason given",
+                code,
+            )
         self._context.links.forget(link)
         self.subscriber.closed(link, code, reason)
         self.publisher.closed(link)

@@ -471,7 +471,7 @@ class WebSocket(asyncio.Protocol):
     def _finish(self, end: End) -> None:
         """The other end has said its last word, or one too many."""
         if end.failed:
-            log.info(
+            log.debug(
                 "connection with %s closed, as it broke a rule: %s (%d)",
                 self.peer,
                 end.reason,

@@ -472,7 +472,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, http: h11.Connection, refusal: BadRequestError) -> None:
         """Say why, once, and hear no more."""
         self._over = True
-        log.info(
+        log.debug(
             "request from %s refused with %d: %s",
             peer_of(self._transport),
             refusal.status,
@@ -743,4 +743,4 @@ class _SecureServer:
                 ssl_shutdown_timeout=listener.ending.seconds,
             )
         except OSError as cause:  # of TLS too: the connection has been closed
-            log.info("TLS handshake failed: %s", cause)
+            log.debug("TLS handshake failed: %s", cause)
