@@ -131,15 +131,14 @@ def test_how_a_child_ended_is_told(fakes: Fakes) -> None:
     assert run(work()) == -signal.SIGKILL
 
 
-def test_all_that_a_child_says_is_in_its_log_and_never_blocks_it(fakes: Fakes) -> None:
+async def test_all_that_a_child_says_is_in_its_log_and_never_blocks_it(
+    fakes: Fakes,
+) -> None:
     fakes.tell("b0", "talk")
     log = fakes.program().log
 
-    async def work() -> None:
-        async with running_child(fakes.program()):
-            await until(lambda: b"all said" in log.read_bytes())
-
-    run(work())
+    async with running_child(fakes.program()):
+        await until(lambda: b"all said" in log.read_bytes())
     said = log.read_text()
     assert said.startswith("a word before\n")
     spoken = "a word before\n" + "out " * 100_000 + "\nall said\n"
@@ -147,7 +146,7 @@ def test_all_that_a_child_says_is_in_its_log_and_never_blocks_it(fakes: Fakes) -
     assert "url" not in said
 
 
-def test_a_child_that_was_too_loud_goes_on_in_an_empty_log(
+async def test_a_child_that_was_too_loud_goes_on_in_an_empty_log(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -158,11 +157,8 @@ def test_a_child_that_was_too_loud_goes_on_in_an_empty_log(
     log = fakes.program().log
     old = log.with_name("b0.log.1")
 
-    async def work() -> None:
-        async with running_child(fakes.program()):
-            await until(lambda: old.exists() and log.stat().st_size == 0)
-
-    run(work())
+    async with running_child(fakes.program()):
+        await until(lambda: old.exists() and log.stat().st_size == 0)
     assert old.stat().st_size > 1000
 
 

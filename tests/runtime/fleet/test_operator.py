@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.runtime.fleet.fakes import run
 
 from brokerwise.runtime.fleet.operator import (
     BrokerStatus,
@@ -80,10 +79,10 @@ def ignored(line: str) -> None:
     """Progress that no test looks at."""
 
 
-def test_brokers_are_restarted_one_by_one_when_moves_are_done() -> None:
+async def test_brokers_are_restarted_one_by_one_when_moves_are_done() -> None:
     fleet = Remembering(broker("b0"), broker("b1", 2), broker("b2", 0))
     said: list[str] = []
-    moves = run(rolling_restart(fleet, tell=said.append))
+    moves = await rolling_restart(fleet, tell=said.append)
     assert moves == {"b0": 4, "b1": 2, "b2": 0}
     assert fleet.calls == [f"drain {b} restart" for b in ("b0", "b1", "b2")]
     assert said == [
@@ -96,53 +95,54 @@ def test_brokers_are_restarted_one_by_one_when_moves_are_done() -> None:
     ]
 
 
-def test_only_those_that_were_named_are_restarted_in_that_order() -> None:
+async def test_only_those_that_were_named_are_restarted_in_that_order() -> None:
     fleet = Remembering(broker("b0"), broker("b1"), broker("b2", state="up"))
-    assert list(run(rolling_restart(fleet, ["b2", "b0"], tell=ignored))) == ["b2", "b0"]
+    assert list(await rolling_restart(fleet, ["b2", "b0"], tell=ignored)) == [
+        "b2",
+        "b0",
+    ]
 
 
-def test_a_broker_that_is_lost_already_is_left_out() -> None:
+async def test_a_broker_that_is_lost_already_is_left_out() -> None:
     fleet = Remembering(broker("b0"), broker("b1"))
     lost = Remembering(broker("b0"), broker("gone", state="lost"))
-    assert list(run(rolling_restart(fleet, tell=ignored))) == ["b0", "b1"]
+    assert list(await rolling_restart(fleet, tell=ignored)) == ["b0", "b1"]
     with pytest.raises(UnknownBrokerError, match="'gone' is lost"):
-        run(rolling_restart(lost, ["b0", "gone"], tell=ignored))
+        await rolling_restart(lost, ["b0", "gone"], tell=ignored)
     assert lost.calls == []
 
 
-def test_a_name_that_the_fleet_does_not_have_is_refused_before_anything_happens() -> (
-    None
-):
+async def test_a_name_that_the_fleet_does_not_have_is_refused_at_once() -> None:
     fleet = Remembering(broker("b0"))
     with pytest.raises(UnknownBrokerError, match="'b9' is not one") as caught:
-        run(rolling_restart(fleet, ["b0", "b9"], tell=ignored))
+        await rolling_restart(fleet, ["b0", "b9"], tell=ignored)
     assert caught.value.hint == "Brokers up: b0"
     assert fleet.calls == []
 
 
-def test_a_broker_that_does_not_come_back_is_told_of() -> None:
+async def test_a_broker_that_does_not_come_back_is_told_of() -> None:
     fleet = Remembering(broker("b0"), broker("b1"), stuck="b0")
     with pytest.raises(StalledError, match="'b0' to come back"):
-        run(rolling_restart(fleet, tell=ignored, stall_seconds=0.3))
+        await rolling_restart(fleet, tell=ignored, stall_seconds=0.3)
     assert fleet.calls == ["drain b0 restart"]
 
 
-def test_a_drain_is_over_when_the_broker_is_empty() -> None:
+async def test_a_drain_is_over_when_the_broker_is_empty() -> None:
     fleet = Remembering(broker("b0"), broker("b1"))
     said: list[str] = []
-    assert run(drain_broker(fleet, "b0", stop=False, tell=said.append)) == 4
+    assert await drain_broker(fleet, "b0", stop=False, tell=said.append) == 4
     assert fleet.brokers["b0"].state == "drained"
     assert said == ["b0: 4 sessions to move", "b0: drained"]
 
 
-def test_a_drain_that_stops_is_over_when_the_broker_has_gone() -> None:
+async def test_a_drain_that_stops_is_over_when_the_broker_has_gone() -> None:
     fleet = Remembering(broker("b0", 1), broker("b1"))
     said: list[str] = []
-    assert run(drain_broker(fleet, "b0", stop=True, tell=said.append)) == 1
+    assert await drain_broker(fleet, "b0", stop=True, tell=said.append) == 1
     assert fleet.calls == ["drain b0 stop"]
     assert said == ["b0: 1 session to move", "b0: stopped"]
 
 
-def test_a_broker_that_is_not_there_cannot_be_drained() -> None:
+async def test_a_broker_that_is_not_there_cannot_be_drained() -> None:
     with pytest.raises(UnknownBrokerError):
-        run(drain_broker(Remembering(broker("b0")), "b1", stop=False, tell=ignored))
+        await drain_broker(Remembering(broker("b0")), "b1", stop=False, tell=ignored)

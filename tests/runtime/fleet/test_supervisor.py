@@ -46,21 +46,18 @@ async def alive(fleet: RunningFleet, fakes: Fakes, name: str, lives: int) -> Non
     await until(lambda: len(fakes.starts(name)) == lives and name in fleet.pids)
 
 
-def test_the_coordinator_comes_first_and_brokers_are_told_where_it_is(
+async def test_the_coordinator_comes_first_and_brokers_are_told_where_it_is(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     state = tmp_path / "state"
 
-    async def work() -> None:
-        async with running_fleet(TWO, state=state, settings=fakes.settings()) as fleet:
-            file = read_fleet(state)
-            assert (file.pid, file.coordinator) == (os.getpid(), fleet.coordinator)
-            assert sorted(fleet.pids) == ["b0", "b1"]
-            assert not any(gone(pid) for pid in fleet.pids.values())
-            keys = Keys.of_secret(bytes.fromhex(file.secret))
-            assert keys.token(Role.OPERATOR, "operator") == fleet.operator_token
-
-    run(work())
+    async with running_fleet(TWO, state=state, settings=fakes.settings()) as fleet:
+        file = read_fleet(state)
+        assert (file.pid, file.coordinator) == (os.getpid(), fleet.coordinator)
+        assert sorted(fleet.pids) == ["b0", "b1"]
+        assert not any(gone(pid) for pid in fleet.pids.values())
+        keys = Keys.of_secret(bytes.fromhex(file.secret))
+        assert keys.token(Role.OPERATOR, "operator") == fleet.operator_token
     first, *brokers = fakes.starts()
     assert first["name"] == "coordinator"
     assert first["state"] == str(state)
@@ -103,23 +100,20 @@ def test_a_start_that_is_cancelled_leaves_nothing_running(
     assert nothing_runs(fakes)
 
 
-def test_a_broker_that_is_killed_comes_back_and_so_does_the_coordinator_on_its_port(
+async def test_what_is_killed_comes_back_and_the_coordinator_on_its_port(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     said: list[str] = []
 
-    async def work() -> None:
-        settings = fakes.settings()
-        async with running_fleet(
-            TWO, state=tmp_path, settings=settings, tell=said.append
-        ) as fleet:
-            os.kill(fleet.pids["b1"], signal.SIGKILL)
-            await alive(fleet, fakes, "b1", lives=2)
-            assert fleet.coordinator_pid is not None
-            os.kill(fleet.coordinator_pid, signal.SIGKILL)
-            await until(lambda: len(fakes.starts("coordinator")) == 2)
-
-    run(work())
+    settings = fakes.settings()
+    async with running_fleet(
+        TWO, state=tmp_path, settings=settings, tell=said.append
+    ) as fleet:
+        os.kill(fleet.pids["b1"], signal.SIGKILL)
+        await alive(fleet, fakes, "b1", lives=2)
+        assert fleet.coordinator_pid is not None
+        os.kill(fleet.coordinator_pid, signal.SIGKILL)
+        await until(lambda: len(fakes.starts("coordinator")) == 2)
     first, second = fakes.starts("coordinator")
     url = fakes.starts("b0")[0]["coordinator"]
     assert (first["port"], second["port"]) == (0, int(url.rpartition(":")[2]))
@@ -181,7 +175,7 @@ def test_what_the_coordinator_begins_with_is_left_for_it(
     assert run(work()) == TWO
 
 
-def test_logs_of_the_fleet_before_are_removed_but_for_our_own(
+async def test_logs_of_the_fleet_before_are_removed_but_for_our_own(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     logs = tmp_path / "logs"
@@ -189,57 +183,48 @@ def test_logs_of_the_fleet_before_are_removed_but_for_our_own(
     for name in ("b7.log", "b7.log.1", "up.log", "up.log.1"):
         (logs / name).write_text("said before\n")
 
-    async def work() -> None:
-        async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
-            names = sorted(path.name for path in logs.iterdir())
-            assert names == [
-                "b0.log",
-                "b1.log",
-                "coordinator.log",
-                "up.log",
-                "up.log.1",
-            ]
-
-    run(work())
+    async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
+        names = sorted(path.name for path in logs.iterdir())
+        assert names == [
+            "b0.log",
+            "b1.log",
+            "coordinator.log",
+            "up.log",
+            "up.log.1",
+        ]
 
 
-def test_exit_codes_say_whether_a_broker_stays_out(
+async def test_exit_codes_say_whether_a_broker_stays_out(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     said: list[str] = []
     fakes.tell("b1", f"exit {EXIT_RESTART}")
 
-    async def work() -> None:
-        slow = fakes.settings(first_pause=60.0)
-        async with running_fleet(
-            TWO, state=tmp_path, settings=slow, tell=said.append
-        ) as fleet:
-            await until(lambda: len(fakes.starts("b1")) >= 3)
-            fakes.tell("b1", "exit 0")
-            await until(lambda: "b1 has stopped, as it was told to" in said)
-            assert sorted(fleet.pids) == ["b0"]
-
-    run(work())
+    slow = fakes.settings(first_pause=60.0)
+    async with running_fleet(
+        TWO, state=tmp_path, settings=slow, tell=said.append
+    ) as fleet:
+        await until(lambda: len(fakes.starts("b1")) >= 3)
+        fakes.tell("b1", "exit 0")
+        await until(lambda: "b1 has stopped, as it was told to" in said)
+        assert sorted(fleet.pids) == ["b0"]
     assert "b1 restarts, as it was told to" in said
 
 
-def test_a_broker_that_does_not_come_back_is_tried_again(
+async def test_a_broker_that_does_not_come_back_is_tried_again(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     said: list[str] = []
 
-    async def work() -> None:
-        settings = fakes.settings()
-        async with running_fleet(
-            TWO, state=tmp_path, settings=settings, tell=said.append
-        ) as fleet:
-            fakes.tell("b0", "fail")
-            os.kill(fleet.pids["b0"], signal.SIGKILL)
-            await until(lambda: len(fakes.starts("b0")) >= 3)
-            fakes.tell("b0", "obey")
-            await until(lambda: "b0" in fleet.pids)
-
-    run(work())
+    settings = fakes.settings()
+    async with running_fleet(
+        TWO, state=tmp_path, settings=settings, tell=said.append
+    ) as fleet:
+        fakes.tell("b0", "fail")
+        os.kill(fleet.pids["b0"], signal.SIGKILL)
+        await until(lambda: len(fakes.starts("b0")) >= 3)
+        fakes.tell("b0", "obey")
+        await until(lambda: "b0" in fleet.pids)
     assert any("the port is taken" in line for line in said)
 
 
@@ -367,21 +352,18 @@ async def _run_forever(state: Path, fakes: Fakes) -> None:
 DATA_CLUSTER = "data-cluster"
 
 
-def test_it_comes_before_the_others_which_are_told_where_it_is(
+async def test_it_comes_before_the_others_which_are_told_where_it_is(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     state = tmp_path / "state"
     wanted = fakes.data_cluster(master="local[1]", conf={"spark.a": "b"})
     found = []
 
-    async def work() -> None:
-        settings = fakes.settings(data_cluster=wanted)
-        async with running_fleet(TWO, state=state, settings=settings) as fleet:
-            assert not gone(fleet.data_cluster_pid or 0)
-            assert read_fleet(state) == fleet.file
-            found.append(fleet.file)
-
-    run(work())
+    settings = fakes.settings(data_cluster=wanted)
+    async with running_fleet(TWO, state=state, settings=settings) as fleet:
+        assert not gone(fleet.data_cluster_pid or 0)
+        assert read_fleet(state) == fleet.file
+        found.append(fleet.file)
     (file,) = found
     assert file.data == str(state / "data")
     names = [start["name"] for start in fakes.starts()]
@@ -399,36 +381,30 @@ def test_it_comes_before_the_others_which_are_told_where_it_is(
     assert all(gone(start["pid"]) for start in fakes.starts())
 
 
-def test_a_fleet_without_one_says_so(tmp_path: Path, fakes: Fakes) -> None:
-    async def work() -> None:
-        settings = fakes.settings()
-        async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
-            assert (fleet.data_cluster, fleet.data_cluster_pid) == ("", None)
-            assert fleet.file.data == ""
-
-    run(work())
+async def test_a_fleet_without_one_says_so(tmp_path: Path, fakes: Fakes) -> None:
+    settings = fakes.settings()
+    async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+        assert (fleet.data_cluster, fleet.data_cluster_pid) == ("", None)
+        assert fleet.file.data == ""
     assert {start["data_cluster"] for start in fakes.starts()} == {""}
 
 
 @pytest.mark.parametrize("end", ["-9", "0", "3"])
-def test_whatever_it_ends_with_it_comes_back_on_its_port(
+async def test_whatever_it_ends_with_it_comes_back_on_its_port(
     tmp_path: Path, fakes: Fakes, end: str
 ) -> None:
     said: list[str] = []
 
-    async def work() -> None:
-        settings = fakes.settings(data_cluster=fakes.data_cluster())
-        async with running_fleet(
-            TWO, state=tmp_path, settings=settings, tell=said.append
-        ) as fleet:
-            if end != "-9":
-                fakes.tell(DATA_CLUSTER, f"exit {end}")
-            os.kill(fleet.data_cluster_pid or 0, signal.SIGKILL)
-            await until(lambda: len(fakes.starts(DATA_CLUSTER)) >= 3 - (end == "-9"))
-            fakes.tell(DATA_CLUSTER, "obey")
-            await until(lambda: fleet.data_cluster_pid is not None)
-
-    run(work())
+    settings = fakes.settings(data_cluster=fakes.data_cluster())
+    async with running_fleet(
+        TWO, state=tmp_path, settings=settings, tell=said.append
+    ) as fleet:
+        if end != "-9":
+            fakes.tell(DATA_CLUSTER, f"exit {end}")
+        os.kill(fleet.data_cluster_pid or 0, signal.SIGKILL)
+        await until(lambda: len(fakes.starts(DATA_CLUSTER)) >= 3 - (end == "-9"))
+        fakes.tell(DATA_CLUSTER, "obey")
+        await until(lambda: fleet.data_cluster_pid is not None)
     first, *later = fakes.starts(DATA_CLUSTER)
     port = int(fakes.starts("b0")[0]["data_cluster"].rpartition(":")[2])
     assert first["port"] == 0
@@ -439,36 +415,31 @@ def test_whatever_it_ends_with_it_comes_back_on_its_port(
     assert len(fakes.starts("b0")) == len(fakes.starts("coordinator")) == 1
 
 
-def test_when_it_does_not_come_up_nothing_is_left_running(
+async def test_when_it_does_not_come_up_nothing_is_left_running(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     fakes.tell(DATA_CLUSTER, "fail")
-
-    async def work() -> None:
-        settings = fakes.settings(data_cluster=fakes.data_cluster())
+    settings = fakes.settings(data_cluster=fakes.data_cluster())
+    with pytest.raises(DataClusterStartError, match="the data cluster exited with 1"):
         async with running_fleet(TWO, state=tmp_path, settings=settings):
             await asyncio.Event().wait()
-
-    with pytest.raises(DataClusterStartError, match="the data cluster exited with 1"):
-        run(work())
     assert [start["name"] for start in fakes.starts()] == [DATA_CLUSTER]
     assert all(gone(start["pid"]) for start in fakes.starts())
     assert find_fleet(tmp_path) is None
 
 
-def test_data_stays_when_the_next_fleet_begins(tmp_path: Path, fakes: Fakes) -> None:
+async def test_data_stays_when_the_next_fleet_begins(
+    tmp_path: Path, fakes: Fakes
+) -> None:
     kept = tmp_path / "data" / "segments" / "1"
     kept.parent.mkdir(parents=True)
     kept.write_text("records")
     elsewhere = fakes.data_cluster(directory=tmp_path / "elsewhere")
 
-    async def work() -> None:
-        for wanted in (fakes.data_cluster(), elsewhere):
-            settings = fakes.settings(data_cluster=wanted)
-            async with running_fleet(TWO, state=tmp_path, settings=settings):
-                assert kept.read_text() == "records"
-
-    run(work())
+    for wanted in (fakes.data_cluster(), elsewhere):
+        settings = fakes.settings(data_cluster=wanted)
+        async with running_fleet(TWO, state=tmp_path, settings=settings):
+            assert kept.read_text() == "records"
     places = [start["state"] for start in fakes.starts(DATA_CLUSTER)]
     assert places == [str(tmp_path / "data"), str(tmp_path / "elsewhere")]
 
