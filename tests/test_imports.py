@@ -35,6 +35,23 @@ ALLOWED = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)} | {
 for caller in ("api", "experiments"):
     ALLOWED[caller].add("report")
 
+# Sub-folders of runtime: the load generator never imports the broker that it loads,
+# nor the simulation the coordinator whose balancer it runs.
+_SHARED = {"protocol", "net", "process"}
+WITHIN_RUNTIME = {
+    "protocol": set[str](),
+    "process": {"protocol"},
+    "net": {"protocol", "process"},
+    "balancing": set[str](),
+    "simulation": {"balancing"},
+    "client": {"protocol", "net"},
+    "broker": _SHARED,
+    "coordinator": {*_SHARED, "balancing"},
+    "data_cluster": _SHARED,
+    "fleet": _SHARED,
+    "load": {*_SHARED, "client", "fleet"},
+}
+
 WITHOUT_SPARK = ("model", "kernels", "planners", "storage")
 WITHOUT_ASYNCIO = ("planners",)
 PROCESSES_WITHOUT_SPARK = ("runtime.broker", "runtime.client")
@@ -56,6 +73,7 @@ def violations(sources: Mapping[str, str]) -> list[str]:
     found = []
     for module in sorted(sources):
         found += _forbidden_arrows(module, imports, sources)
+        found += _forbidden_arrows_in_runtime(module, imports, sources)
         found += _forbidden_libraries(module, imports[module])
         if module.endswith(".__init__") and _has_logic(sources[module]):
             found.append(f"{module} has logic in it")
@@ -136,6 +154,29 @@ def _forbidden_arrows(
         for target in sorted(targets)
         if _folder(target) not in ALLOWED[folder]
     ]
+
+
+def _forbidden_arrows_in_runtime(
+    module: str, imports: Mapping[str, list[Import]], sources: Mapping[str, str]
+) -> list[str]:
+    part = _part_of_runtime(module)
+    if part is None:
+        return []
+    if part not in WITHIN_RUNTIME:
+        return [f"{module} is in {part}, which is no part of runtime"]
+    targets = {t for made in imports[module] for t in _targets(made, sources)}
+    return [
+        f"{module} imports {target}: {part} may not import {_part_of_runtime(target)}"
+        for target in sorted(targets)
+        if _part_of_runtime(target) not in {None, part, *WITHIN_RUNTIME[part]}
+    ]
+
+
+def _part_of_runtime(module: str) -> str | None:
+    """`broker` of brokerwise.runtime.broker.router; a loose module is its own part."""
+    parts = module.split(".")
+    is_inside = parts[:2] == [PACKAGE, "runtime"] and len(parts) > 2
+    return parts[2] if is_inside and parts[2] != "__init__" else None
 
 
 def _forbidden_libraries(module: str, imports: list[Import]) -> list[str]:
@@ -236,7 +277,23 @@ BAD = {
     "the page importing the model": ("page.assets", "import brokerwise.model.plan"),
     "report importing storage": ("report.page", "import brokerwise.storage.plan"),
     "pipeline calling report": ("pipeline.profile", "import brokerwise.report.page"),
-    "runtime importing the api": ("runtime.up", "from brokerwise.api import fill"),
+    "runtime importing the api": (
+        "runtime.fleet.up",
+        "from brokerwise.api import fill",
+    ),
+    "a loose module in runtime": ("runtime.waiting", ""),
+    "load importing the broker": (
+        "runtime.load.worker",
+        "import brokerwise.runtime.broker.meters",
+    ),
+    "the simulation importing the coordinator": (
+        "runtime.simulation.world",
+        "from brokerwise.runtime.coordinator import placement",
+    ),
+    "a broker importing the fleet": (
+        "runtime.broker.process",
+        "def f():\n    from brokerwise.runtime.fleet.files import read_fleet",
+    ),
     "the package itself": ("model.plan", "from brokerwise import Workload"),
     "the whole package": ("storage.plan", "import brokerwise"),
     "a folder from the package": ("model.plan", "from brokerwise import storage"),
@@ -294,7 +351,7 @@ GOOD = {
         "__init__",
         '"""Docs."""\nfrom brokerwise.api import fill\n__all__ = ["fill"]',
     ),
-    "the page in the runtime": ("runtime.api", "import brokerwise.page.assets"),
+    "the page in the runtime": ("runtime.net.api", "import brokerwise.page.assets"),
     "pyspark in the pipeline": ("pipeline.session", "from pyspark.sql import Row"),
     "pyspark in the data cluster": ("runtime.data_cluster", "import pyspark"),
     "asyncio in the runtime": ("runtime.broker", "import asyncio"),
@@ -314,13 +371,13 @@ def test_a_good_module_passes(module: str, source: str) -> None:
 
 def test_a_broker_may_not_reach_spark_through_others() -> None:
     sources = {
-        "brokerwise.runtime.broker": "from brokerwise.runtime import sessions",
-        "brokerwise.runtime.sessions": "def f():\n    import brokerwise.pipeline.job",
+        "brokerwise.runtime.broker": "from brokerwise.runtime.net import http",
+        "brokerwise.runtime.net.http": "def f():\n    import brokerwise.pipeline.job",
         "brokerwise.pipeline.job": "from pyspark.sql import SparkSession",
     }
     assert violations(sources) == [
         "brokerwise.runtime.broker imports pyspark: brokerwise.runtime.broker -> "
-        "brokerwise.runtime.sessions -> brokerwise.pipeline.job -> pyspark"
+        "brokerwise.runtime.net.http -> brokerwise.pipeline.job -> pyspark"
     ]
 
 
