@@ -6,6 +6,13 @@ import pytest
 from tests.runtime.live import LiveFleet, live_fleet
 
 from brokerwise.runtime.fleet.seeds import seed_of_count
+from brokerwise.runtime.process import logs
+
+
+@pytest.fixture(autouse=True)
+def every_line_is_logged() -> None:
+    """Lines that are limited are not left out because of those of other tests."""
+    logs.last_logged.clear()
 
 
 @pytest.fixture(scope="session")

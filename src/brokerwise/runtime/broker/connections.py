@@ -22,6 +22,7 @@ from brokerwise.runtime.broker.sessions import (
 )
 from brokerwise.runtime.broker.subscriptions import Commands, SessionHandler
 from brokerwise.runtime.net.connection import frame_text
+from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.open_files import OpenFiles
 from brokerwise.runtime.protocol.frames import (
     Beat,
@@ -348,7 +349,7 @@ class Connections:
         if isinstance(session, Session):
             self.hang_up(session, code, reason)
         else:
-            log.warning("connection refused: %r (%d)", reason, code)
+            limited(log, "refused").warning("connection refused: %r (%d)", reason, code)
             self._strangers.pop(connection, None)
             connection.owner = Session(connection, "", "", self._loop.time())
             connection.owner.close(code, reason)

@@ -38,6 +38,7 @@ from brokerwise.runtime.data_cluster.segments import (
 )
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.net.refusals import NotFoundError, UnavailableError
+from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.state_file import Sql, count_up
 from brokerwise.runtime.protocol.data import Fed, Reason
 from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, ROLL_BYTES, ROLL_SECONDS
@@ -227,7 +228,9 @@ class Feeder:
         if self._ended:
             raise _unavailable("the data cluster is ending")
         if self._bytes + len(feed.body) > max(MAX_WAITING_BYTES, len(feed.body)):
-            log.warning("feed refused: %d bytes wait to be stored", self._bytes)
+            limited(log, "full").warning(
+                "feed refused: %d bytes wait to be stored", self._bytes
+            )
             raise _unavailable(f"{self._bytes:,} bytes of feeds wait to be stored")
         self._bytes += len(feed.body)
         self._waiting_bytes += len(feed.body)
@@ -300,9 +303,11 @@ class Feeder:
 def _log_rejected(feed: PendingFeed, answer: Fed | Exception) -> None:
     name, batch = feed.dataset.name, feed.batch
     if isinstance(answer, Exception):
-        log.warning("dataset %r: batch %r is refused: %s", name, batch, answer)
+        limited(log, "refused").warning(
+            "dataset %r: batch %r is refused: %s", name, batch, answer
+        )
     elif answer.rejected:
-        log.warning(
+        limited(log, "rejected").warning(
             "dataset %r: batch %r: %d records rejected, %d taken; line %d: %r",
             name,
             batch,

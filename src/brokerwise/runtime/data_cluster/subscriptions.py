@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.state_file import Sql, count_up
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
@@ -73,7 +74,9 @@ def check_epoch(sql: Sql, broker: str, epoch: int) -> None:
     and has been replaced must change nothing when it wakes."""
     known = _epoch(sql, broker)
     if known is None:
-        log.warning("broker %r speaks and is unknown: refused", broker)
+        limited(log, "unknown").warning(
+            "broker %r speaks and is unknown: refused", broker
+        )
         raise ConflictError(f"broker {broker!r} has not created itself: createbroker")
     if epoch != known:
         raise _outdated(broker, epoch, known)
@@ -146,7 +149,9 @@ def _epoch(sql: Sql, broker: str) -> int | None:
 
 
 def _outdated(broker: str, epoch: int, known: int) -> ConflictError:
-    log.warning("broker %r is fenced: epoch %d, its newest is %d", broker, epoch, known)
+    limited(log, "fenced").warning(
+        "broker %r is fenced: epoch %d, its newest is %d", broker, epoch, known
+    )
     return ConflictError(
         f"broker {broker!r}: found epoch {epoch}, expected its newest, {known}"
     )

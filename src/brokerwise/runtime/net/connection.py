@@ -26,6 +26,7 @@ from brokerwise.runtime.net.errors import (
     UnreachableError,
     UnreadableAnswerError,
 )
+from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.protocol.limits import (
     CLOSE_SECONDS,
     MAX_ANSWER_BYTES,
@@ -471,7 +472,7 @@ class WebSocket(asyncio.Protocol):
     def _finish(self, end: End) -> None:
         """The other end has said its last word, or one too many."""
         if end.failed:
-            log.debug(
+            limited(log, "rule").info(
                 "connection with %s closed, as it broke a rule: %s (%d)",
                 self.peer,
                 end.reason,

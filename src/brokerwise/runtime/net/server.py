@@ -28,6 +28,7 @@ from brokerwise.runtime.net.connection import (
     peer_of,
 )
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, split_target
+from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.protocol.limits import (
     CLOSE_SECONDS,
     LOGIN_SECONDS,
@@ -472,7 +473,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, http: h11.Connection, refusal: BadRequestError) -> None:
         """Say why, once, and hear no more."""
         self._over = True
-        log.debug(
+        limited(log, "refused").info(
             "request from %s refused with %d: %s",
             peer_of(self._transport),
             refusal.status,
@@ -743,4 +744,4 @@ class _SecureServer:
                 ssl_shutdown_timeout=listener.ending.seconds,
             )
         except OSError as cause:  # of TLS too: the connection has been closed
-            log.debug("TLS handshake failed: %s", cause)
+            limited(log, "TLS").info("TLS handshake failed: %s", cause)

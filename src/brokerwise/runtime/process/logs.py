@@ -168,17 +168,17 @@ class LimitedLog(logging.LoggerAdapter[logging.Logger]):
         if not self.isEnabledFor(level):
             return
         now = time.monotonic()
-        last, left_out = _last_said.get(self._key, (-self._seconds, 0))
+        last, left_out = last_logged.get(self._key, (-self._seconds, 0))
         if now - last < self._seconds:
-            _last_said[self._key] = last, left_out + 1
+            last_logged[self._key] = last, left_out + 1
             return
-        _last_said[self._key] = now, 0
+        last_logged[self._key] = now, 0
         if left_out:
             msg, args = f"{msg} (%d more like it were left out)", (*args, left_out)
         self.logger.log(level, msg, *args, **kwargs)
 
 
-_last_said: dict[str, tuple[float, int]] = {}  # when, and how many were left out since
+last_logged: dict[str, tuple[float, int]] = {}  # when, and how many were left out since
 
 
 @asynccontextmanager
