@@ -110,7 +110,8 @@ def test_a_data_cluster_is_asked_for_in_the_same_words(tmp_path: Path) -> None:
     request = UpRequest(
         tmp_path, data_cluster=True, master="local[1]", conf=("a=b", "c=d=e")
     )
-    words = request.arguments()[7:]
+    words = request.arguments()
+    words = words[words.index("--data-cluster") :]
     conf = ["--conf", "a=b", "--conf", "c=d=e"]
     assert words == ["--data-cluster", "--master", "local[1]", *conf]
     settings = request.settings().data_cluster

@@ -117,7 +117,8 @@ def test_the_welcome_of_the_page_is_that_of_a_broker() -> None:
     "sentence",
     [
         f"1 to {limits.MAX_NAME_BYTES} bytes of UTF-8",
-        f"`login`, within {limits.LOGIN_SECONDS:g} s of connecting",
+        f"gives a client {limits.LOGIN_SECONDS:g} s for each step",
+        f"Ours waits {limits.REQUEST_SECONDS:g} s for the connection",
         f"at most {limits.MAX_SEQ:,}, which JavaScript",
         f"more than {limits.PUBLISH_RATE:,} a second",
         f"more than {limits.SESSION_QUEUE_BYTES:,} bytes waited",

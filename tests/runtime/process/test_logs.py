@@ -115,7 +115,7 @@ def test_a_line_that_nobody_logged_is_left_as_it_is(text: str) -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     now = [1000.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr(logs, "_last_said", {})
+    monkeypatch.setattr(logs, "last_logged", {})
     yield now
 
 
