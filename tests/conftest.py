@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.standalone import Standalone, standalone
 from tests.tiers import examples
 
 from brokerwise.pipeline.session import start_session
+from brokerwise.runtime.process.logs import LineFormatter
 
 # CI tries the same cases every time, so that a failure is due to the change;
 # everyone else tries new ones.
@@ -66,6 +68,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     given = {name: pyfuncitem.funcargs[name] for name in names}
     asyncio.run(asyncio.wait_for(test(**given), _ASYNC_SECONDS))
     return True
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> None:
+    """A command that runs in this process sets logging up: not for later tests."""
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        if isinstance(handler.formatter, LineFormatter):
+            root.removeHandler(handler)
+    root.setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")
