@@ -5,6 +5,7 @@ they are called one after the other, and the numbers are the same.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from typing import Any
 import pytest
 from tests.golden import commands, files_of, http_calls, openapi
 from tests.golden.conversation import Conversation
-from tests.golden.fleet import Fleet, ask, command, fleet_in, no_spark, store_data
+from tests.golden.fleet import (
+    Fleet,
+    ask,
+    command,
+    fleet_in,
+    java_of,
+    no_spark,
+    store_data,
+)
 from tests.golden.watching import Watched, watched
 from tests.processes import BROKERWISE, Process, wait_until
 
@@ -56,7 +65,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def fresh(place: Path) -> Iterator[Process]:
     """A fleet that starts with nothing, and then is there for as long as the tour."""
     words = ["up", "--brokers", "1", "--data-cluster", "--json"]
-    with Process([*BROKERWISE, *words, "--state", str(place / "fresh")]) as process:
+    with ExitStack() as stack:
+        with java_of(place):
+            up = Process([*BROKERWISE, *words, "--state", str(place / "fresh")])
+            process = stack.enter_context(up)
         yield process
 
 
@@ -64,8 +76,10 @@ def fresh(place: Path) -> Iterator[Process]:
 def tour(place: Path, fresh: Process) -> Iterator[Tour]:
     """Of two brokers and a data cluster, which has data of an earlier one."""
     store_data(place / "fleet/data")
-    with fleet_in(place, *UP) as fleet:
-        yield _tour(fleet, place)
+    with ExitStack() as stack:
+        with java_of(place):
+            found = _tour(stack.enter_context(fleet_in(place, *UP)), place)
+        yield found
 
 
 @pytest.fixture(scope="session")

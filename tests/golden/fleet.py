@@ -163,17 +163,23 @@ def fleet_in(folder: Path, *words: str) -> Iterator[Fleet]:
 
 @contextmanager
 def no_spark(folder: Path) -> Iterator[None]:
-    """Spark is still starting, until the context is left."""
+    """A folder with a JVM that is still starting, until the context is left."""
     program, starting = folder / "java/bin/java", folder / "java/starting"
     program.parent.mkdir(parents=True)
     program.write_text(_JAVA)
     program.chmod(0o755)
     starting.touch()
     try:
-        with patch.dict(os.environ, {"JAVA_HOME": str(folder / "java")}):
-            yield
+        yield
     finally:
         starting.unlink()
+
+
+@contextmanager
+def java_of(folder: Path) -> Iterator[None]:
+    """What is started meanwhile has the JVM of `no_spark`; nothing later does."""
+    with patch.dict(os.environ, {"JAVA_HOME": str(folder / "java")}):
+        yield
 
 
 def store_data(folder: Path) -> None:
