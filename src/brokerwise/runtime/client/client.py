@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.client.content import wrap
 from brokerwise.runtime.client.context import ClientContext, SharedTimer
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.errors import (
@@ -22,7 +21,7 @@ from brokerwise.runtime.client.errors import (
     NoBrokerError,
     UnknownTopicError,
 )
-from brokerwise.runtime.client.events import Event, Notice, Received, Refused
+from brokerwise.runtime.client.events import Event, Notice, Received, Refused, wrap
 from brokerwise.runtime.client.inbox import EventQueue, Inbox
 from brokerwise.runtime.client.links import BrokerFrame, Link, Links
 from brokerwise.runtime.client.publisher import Publisher
@@ -232,7 +231,8 @@ class Client:
     async def publish_content(self, content: Point, data: Any) -> None:
         """On an overlay: send data to all who want content at this point.
 
-        Raises WrongRangeError if it is outside. Cancelling: as `publish`.
+        Raises WrongRangeError if the overlay has no such point. Cancelling: as
+        `publish`.
         """
         axes = await self._space()
         if not axes:

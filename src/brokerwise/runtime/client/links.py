@@ -49,8 +49,8 @@ IDLE_TICKS = 4  # that a link which nobody needs is kept: someone may yet
 
 
 class LinkOwner(Protocol):
-    """Whoever a link belongs to. None of these is called from inside a call of the
-    link's methods."""
+    """What a link belongs to. None of these is called from inside a call of the link's
+    methods."""
 
     def received(self, link: "Link", message: Received) -> None: ...
 
@@ -315,8 +315,8 @@ class Links:
 
     async def reach(self, address: Address) -> Link:
         """A connection that can be used, a new one if need be; one that is silent
-        stays open beside it. Whoever else asks meanwhile shares it, so cancelling
-        this loses nothing.
+        stays open beside it. All who ask meanwhile share it, so cancelling this loses
+        nothing.
 
         Raises what `Link.open` raises.
         """

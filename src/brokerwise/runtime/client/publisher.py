@@ -26,7 +26,7 @@ from brokerwise.runtime.protocol.control import Address, Route
 from brokerwise.runtime.protocol.frames import Publish, StaleRoute, encode
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 
-UNKNOWN_GENERATION = 0  # older than any: whoever gets the message passes it on
+UNKNOWN_GENERATION = 0  # older than any: a broker that gets the message passes it on
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Routes:
 
     A new route is used once all its brokers can be reached. Until then the old one
     goes on, under its own generation, and its brokers pass on what the new ones miss.
-    When a broker of that is gone too, whoever can be reached gets the message under a
-    generation so old that it is passed on to all others.
+    When a broker of that is gone too, those that can be reached get the message under
+    a generation so old that it is passed on to all others.
     """
 
     def __init__(self) -> None:

@@ -342,10 +342,6 @@ class Subscriber:
         asked = self._questions.wait_for(link)
         return asked or link in self.moving or link in self._served
 
-    def leave(self, link: Link, topics: Iterable[str]) -> None:
-        """Listen to a broker no more, for these topics."""
-        self._inbox.leave(link.number, topics)
-
     def withdraw(self, topics: Iterable[str]) -> None:
         """Do not go where these were asked for, if that is not answered yet."""
         self._questions.withdraw(topics)
@@ -603,4 +599,4 @@ class Mover:
             await self._inbox.progressed.wait(until - loop.time())
         if not new.is_open:
             raise LinkLostError(new.url, 1006, "it has gone in the middle of a move")
-        self._subscriber.leave(old, topics)
+        self._inbox.leave(old.number, topics)

@@ -143,7 +143,7 @@ class _Run:
             decisions=self._balancer.verdicts,
             end=snapshot,
             bound=lower_bound(snapshot, snapshot.brokers),
-            mind=self._balancer.status if self._balancer.verdicts else "",
+            status=self._balancer.status if self._balancer.verdicts else "",
         )
 
     def _moment(self, time: float, online: Int32s) -> _Moment:
