@@ -112,9 +112,10 @@ class _Stay:
         )
 
         settings = replace(joining_settings(self._fleet, self._host), log=self._log)
-        async with joined_broker(
-            self._fleet, self._state, self._name, settings=settings
-        ) as (broker, keeper):
+        async with joined_broker(self._fleet, self._state, settings, self._name) as (
+            broker,
+            keeper,
+        ):
             self._up = True
             self._announce(broker)
             over = keeper.over(), fleet_ended(self._fleet)

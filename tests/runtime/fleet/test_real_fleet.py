@@ -11,7 +11,7 @@ from tests.runtime.fleet.fakes import until
 
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import Received
-from brokerwise.runtime.fleet.joining import joined_broker
+from brokerwise.runtime.fleet.joining import joined_broker, joining_settings
 from brokerwise.runtime.fleet.operator import Operator, drain_broker, rolling_restart
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
@@ -105,7 +105,8 @@ async def test_brokers_come_and_go_under_traffic_and_nobody_misses_a_thing(
         ):
             writer = Writer()
             writing = asyncio.create_task(writer.write(client))
-            async with joined_broker(fleet.file, tmp_path) as (third, keeper):
+            joining = joined_broker(fleet.file, tmp_path, joining_settings(fleet.file))
+            async with joining as (third, keeper):
                 assert third.name == "b2"
                 await drain_broker(operator, "b0", stop=False, tell=said.append)
                 await operator.activate("b0")

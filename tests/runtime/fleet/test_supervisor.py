@@ -444,7 +444,7 @@ async def test_a_broker_that_joins_is_told_where_it_is(
     settings = fakes.settings(data_cluster=fakes.data_cluster())
     async with (
         running_fleet(TWO, state=tmp_path, settings=settings) as fleet,
-        joined_broker(fleet.file, tmp_path, "b9", settings=settings),
+        joined_broker(fleet.file, tmp_path, settings, "b9"),
     ):
         url = fleet.data_cluster
     (start,) = fakes.starts("b9")

@@ -140,7 +140,7 @@ class StreamMerger:
     # What there is
 
     def knows(self, topic: str) -> bool:
-        """Whether a topic has been served, ever since it is wanted."""
+        """True if a topic has been served, ever since it is wanted."""
         return topic in self._topics
 
     def topics_of(self, stream: int) -> set[str]:

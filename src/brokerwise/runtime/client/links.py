@@ -148,7 +148,7 @@ class Link:
 
     @property
     def has_room(self) -> bool:
-        """Whether the broker takes one more message without a confirmation. Once it
+        """True if the broker takes one more message without a confirmation. Once it
         hangs up it does not, though what was sent before may still be heard."""
         if (
             self.welcome is None
@@ -205,7 +205,7 @@ class Link:
         self.idle_ticks = IDLE_TICKS
 
     def is_needed(self, needed: bool) -> bool:
-        """Whether to keep it; called at every tick, with whether someone needs it."""
+        """True if it is to be kept; called at every tick."""
         self.idle_ticks = 0 if needed else self.idle_ticks + 1
         return self.idle_ticks < IDLE_TICKS
 

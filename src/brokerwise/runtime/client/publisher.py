@@ -41,7 +41,7 @@ class Choice:
 
 
 @dataclass
-class _Known:
+class _TopicRoutes:
     """The newest route, and the one that was complete when it was last used."""
 
     newest: Route
@@ -58,13 +58,13 @@ class Routes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _TopicRoutes] = {}
 
     def learn(self, route: Route) -> bool:
         """Take a route; False if it is no newer than what was known."""
         known = self._known.get(route.topic)
         if known is None:
-            self._known[route.topic] = _Known(route)
+            self._known[route.topic] = _TopicRoutes(route)
             return True
         if route.generation <= known.newest.generation:
             return False
@@ -200,7 +200,7 @@ class Publisher:
             await self._progressed.wait()
 
     def knows(self, topic: str) -> bool:
-        """Whether there is such a topic, as far as we have heard."""
+        """True if there is such a topic, as far as we have heard."""
         return self._routes.knows(topic)
 
     # What brokers say

@@ -169,7 +169,7 @@ class Questions:
         self._send(Subscribe(ranges=box), Question(link, set(), ranges))
 
     def wait_for(self, link: Link) -> bool:
-        """Whether a broker still owes an answer."""
+        """True if a broker still owes an answer."""
         return any(question.link is link for question in self._waiting.values())
 
     def find(self, number: int) -> Question | None:
@@ -338,7 +338,7 @@ class Subscriber:
         return next((k for k in reversed(self._served) if k.is_usable), None)
 
     def uses(self, link: Link) -> bool:
-        """Whether a link serves anything, or was asked to."""
+        """True if a link serves anything, or was asked to."""
         asked = self._questions.wait_for(link)
         return asked or link in self.moving or link in self._served
 

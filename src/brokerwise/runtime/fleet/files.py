@@ -88,7 +88,7 @@ class FleetFile:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether another machine keeps it: this is a copy of its file."""
+        """True if another machine keeps it: this is a copy of its file."""
         return self.machine not in ("", machine())
 
     @property

@@ -26,11 +26,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def joined_broker(
-    fleet: FleetFile,
-    state: Path,
-    name: str = "",
-    *,
-    settings: Settings | None = None,
+    fleet: FleetFile, state: Path, settings: Settings, name: str = ""
 ) -> AsyncIterator[tuple[Ready, Keeper]]:
     """A broker that has registered with the fleet; it ends with the context.
 
@@ -48,7 +44,7 @@ async def joined_broker(
             hint="Leave --name out, and a free one is taken.",
         )
     keys = Keys.of_secret(bytes.fromhex(fleet.secret))
-    programs = Programs(state, keys, settings or joining_settings(fleet))
+    programs = Programs(state, keys, settings)
     broker = programs.broker(name, fleet.coordinator, fleet.data_cluster)
     keeper = programs.keeper(broker)
     async with all_running([keeper]):
