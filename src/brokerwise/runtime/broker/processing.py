@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, cast
 
 import msgspec
@@ -226,12 +225,7 @@ class Step:
         self._send()  # what has lined up meanwhile
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Cancelled, it kills the worker."""
         assert self._keeper is not None
         self._keeper.cancel()

@@ -9,7 +9,6 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from brokerwise.model.errors import BrokerwiseError, InputError
@@ -117,12 +116,7 @@ class Client:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._opened is not None:
             await self._opened.close(handled=kind is None)
 
