@@ -20,8 +20,8 @@ from brokerwise.runtime.process.logs import LogFormat, LogLevel, LogSettings, se
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
-    from brokerwise.runtime.fleet.joining import JoinedBroker
     from brokerwise.runtime.fleet.settings import Tls
+    from brokerwise.runtime.process.launch import Ready
 
 
 def join(
@@ -112,18 +112,19 @@ class _Stay:
         )
 
         settings = replace(joining_settings(self._fleet, self._host), log=self._log)
-        async with joined_broker(
-            self._fleet, self._state, self._name, settings=settings
-        ) as broker:
+        async with joined_broker(self._fleet, self._state, settings, self._name) as (
+            broker,
+            keeper,
+        ):
             self._up = True
             self._announce(broker)
-            over = broker.keeper.over(), fleet_ended(self._fleet)
+            over = keeper.over(), fleet_ended(self._fleet)
             number = await first_of(*over, self._leaving.get())
             if number is not None:
                 await first_of(self._leave(broker.name), fleet_ended(self._fleet))
         return cast("signal.Signals | None", number)
 
-    def _announce(self, broker: "JoinedBroker") -> None:
+    def _announce(self, broker: "Ready") -> None:
         if self._json:
             about = {"broker": broker.name, "url": broker.url, "pid": broker.pid}
             print_json({"status": "ready", **about})

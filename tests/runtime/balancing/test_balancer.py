@@ -96,7 +96,7 @@ def test_moves_of_others_are_waited_for_too() -> None:
     core = balancer()
     core.handle(MoveOrdered(0, 2))
     assert core.handle(LoadReported.at(1, SKEWED)) == []
-    assert core.dry_run(LoadReported.at(1, SKEWED)).moves == ((0, 0, 1),)
+    assert core.dry_run(LoadReported.at(1, SKEWED), Options()).moves == ((0, 0, 1),)
     held = core.problem(LoadReported.at(1, SKEWED)).held
     assert held.tolist() == [False, False, True, False]
     core.handle(MoveEnded(2, 2, None))

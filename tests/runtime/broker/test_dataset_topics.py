@@ -1,6 +1,5 @@
 """What comes out of topics, on its way into datasets."""
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,24 +78,20 @@ def test_a_name_goes_before_a_pattern_and_a_long_pattern_before_a_short_one() ->
     assert b0.router.dataset_of("unheard") == ""
 
 
-def test_what_a_step_makes_of_messages_is_fed_and_what_it_drops_is_not(
+async def test_what_a_step_makes_of_messages_is_fed_and_what_it_drops_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     b0 = Fed("b0", **{"gps_*": "positions"})
     for topic in ("gps/1", "gps/2"):
         b0.learn(replace(route(topic, 1, "b0"), feeder="b0"))
-
-    async def work() -> dict[str, int]:
-        await b0.steps.start({"gps/*": "step_functions:doubled"})
-        for topic in ("gps/1", "gps/2"):
-            b0.hear(1, 2, topic=topic)
-        last = RoutedMessage("cab", 1, 1, msgspec.Raw(b"6"), 0.0, 0.0)
-        b0.router.hand_on(b0.router.topic("gps/2"), Released((last,)))
-        assert b0.steps.find("art") is None
-        await b0.steps.close()
-        return {topic: c["passed"] for topic, c in b0.steps.counts().items()}
-
-    passed = asyncio.run(work())
+    await b0.steps.start({"gps/*": "step_functions:doubled"})
+    for topic in ("gps/1", "gps/2"):
+        b0.hear(1, 2, topic=topic)
+    last = RoutedMessage("cab", 1, 1, msgspec.Raw(b"6"), 0.0, 0.0)
+    b0.router.hand_on(b0.router.topic("gps/2"), Released((last,)))
+    assert b0.steps.find("art") is None
+    await b0.steps.close()
+    passed = {topic: c["passed"] for topic, c in b0.steps.counts().items()}
     found = [int(data) for _, data in b0.records]
     assert (passed, found) == ({"gps/*": 3}, [4, 4, 12])

@@ -38,37 +38,26 @@ class Stepping:
             self.broker.hear(session, message("gps", seq, generation=1, data=seq))
 
 
-def test_messages_wait_for_a_step_that_is_started_for_them(
+async def test_messages_wait_for_a_step_that_is_started_for_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     core = Stepping()
-
-    async def work() -> None:
-        await core.steps.start({}, {"gps": "step_functions:doubled"})
-        core.hear(1, 2, 3, 4)
-        waiting.append(core.steps.counts()["gps"]["waiting"])
-        await core.steps.close()
-
-    waiting: list[int] = []
-    asyncio.run(work())
+    await core.steps.start({}, {"gps": "step_functions:doubled"})
+    core.hear(1, 2, 3, 4)
+    assert core.steps.counts()["gps"]["waiting"] == 4
+    await core.steps.close()
     counts = core.steps.counts()["gps"]
-    assert waiting == [4]
     assert (counts["passed"], counts["dropped"], counts["waiting"]) == (2, 2, 0)
 
 
-def test_a_step_that_cannot_be_started_is_told(
+async def test_a_step_that_cannot_be_started_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     core = Stepping()
-
-    async def work() -> None:
-        await core.steps.start({}, {"gps": "nowhere:nothing"})
-        core.hear(1)
-        await core.steps.close()
-
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(work())
+    await core.steps.start({}, {"gps": "nowhere:nothing"})
+    core.hear(1)
+    await core.steps.close()
     assert "messages of topic 'gps' wait in vain" in caplog.text
 
 

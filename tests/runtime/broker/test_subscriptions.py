@@ -237,7 +237,7 @@ def test_a_client_may_decline_and_answers_that_nobody_asked_for_are_refused() ->
 def test_a_move_is_logged_from_its_first_step_to_its_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "brokerwise.runtime.broker.moves")
+    caplog.set_level(logging.INFO, "brokerwise.runtime.broker.sessions")
     broker = FakeBroker()
     session, _ = broker.subscriber("ann", "news")
     for move, answer in ((4, Accept(4)), (5, Decline(5, "bu\nsy"))):
@@ -245,7 +245,7 @@ def test_a_move_is_logged_from_its_first_step_to_its_end(
         broker.handler.moves.order(order, session, lambda answer: None)
         broker.handle(session, answer)
     broker.close(session)
-    found = [r.getMessage() for r in caplog.records if r.name.endswith(".moves")]
+    found = [r.getMessage() for r in caplog.records if r.name.endswith(".sessions")]
     assert found == [
         "move 4: asks 'ann' for request_to_move to broker 'b7'",
         "move 4, request_to_move: accepted",

@@ -293,13 +293,6 @@ async def fake_fleet(
             await part.server.close()
 
 
-async def with_fleet(
-    story: Callable[[FakeFleet], Coroutine[Any, Any, None]], brokers: int = 2
-) -> None:
-    async with fake_fleet(brokers) as fleet:
-        await story(fleet)
-
-
 async def _beat(brokers: list[FakeBroker]) -> None:
     while True:
         for broker in brokers:

@@ -5,11 +5,9 @@ import asyncio
 import pytest
 from tests.runtime.client.fake_fleet import (
     FakeBroker,
-    FakeFleet,
-    run,
+    fake_fleet,
     take,
     until,
-    with_fleet,
 )
 
 from brokerwise.model.errors import InputError
@@ -24,8 +22,8 @@ def cursors(broker: FakeBroker) -> list[tuple[str, str, int, int]]:
     return [row for ack in broker.all_heard(Ack) for row in ack.cursors]
 
 
-def test_a_channel_is_asked_for_by_its_name_and_apart_from_other_topics() -> None:
-    async def work(fleet: FakeFleet) -> None:
+async def test_a_channel_is_asked_for_by_its_name_and_apart_from_other_topics() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         async with fleet.client("ann") as client:
             topic = await client.subscribe_channel("near", {"type": "fire"})
@@ -43,11 +41,9 @@ def test_a_channel_is_asked_for_by_its_name_and_apart_from_other_topics() -> Non
             with pytest.raises(InputError, match="at most 256"):
                 await client.subscribe_channel("near", {"type": "x" * 300})
 
-    run(with_fleet(work))
 
-
-def test_what_was_dealt_with_is_acknowledged_not_what_has_come() -> None:
-    async def work(fleet: FakeFleet) -> None:
+async def test_what_was_dealt_with_is_acknowledged_not_what_has_come() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         broker.cursors = [(FIRE, SOURCE, 1, 0)]
         async with fleet.client("ann") as client:
@@ -61,11 +57,9 @@ def test_what_was_dealt_with_is_acknowledged_not_what_has_come() -> None:
         await until(lambda: (FIRE, SOURCE, 1, 2) in cursors(broker))
         assert max(cursors(broker))[3] == 2, "the third it has never had"
 
-    run(with_fleet(work))
 
-
-def test_an_application_that_fails_has_not_dealt_with_what_it_had() -> None:
-    async def work(fleet: FakeFleet) -> None:
+async def test_an_application_that_fails_has_not_dealt_with_what_it_had() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         broker.cursors = [(FIRE, SOURCE, 1, 0)]
         with pytest.raises(ZeroDivisionError):
@@ -77,11 +71,9 @@ def test_an_application_that_fails_has_not_dealt_with_what_it_had() -> None:
         await until(lambda: broker.closed_with)
         assert cursors(broker) == []
 
-    run(with_fleet(work))
 
-
-def test_the_next_broker_hears_what_was_dealt_with_and_what_has_come() -> None:
-    async def work(fleet: FakeFleet) -> None:
+async def test_the_next_broker_hears_what_was_dealt_with_and_what_has_come() -> None:
+    async with fake_fleet(2) as fleet:
         first, second = fleet.brokers
         first.cursors = second.cursors = [(FIRE, SOURCE, 1, 0)]
         fleet.coordinator.sessions = (first.place(),)
@@ -99,11 +91,11 @@ def test_the_next_broker_hears_what_was_dealt_with_and_what_has_come() -> None:
             assert second.all_heard(Subscribe)[0].cursors == ((FIRE, SOURCE, 1, 3),)
             await until(lambda: (FIRE, SOURCE, 1, 2) in cursors(second))
 
-    run(with_fleet(work, brokers=2))
 
-
-def test_to_unsubscribe_ends_it_and_records_go_to_the_broker_of_the_session() -> None:
-    async def work(fleet: FakeFleet) -> None:
+async def test_to_unsubscribe_ends_it_and_records_go_to_the_broker_of_the_session() -> (
+    None
+):
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         async with fleet.client("ann") as client:
             topic = await client.subscribe_channel("near", {"type": "fire"})
@@ -116,11 +108,9 @@ def test_to_unsubscribe_ends_it_and_records_go_to_the_broker_of_the_session() ->
             await until(lambda: broker.all_heard(Unsubscribe))
             assert broker.all_heard(Unsubscribe) == [Unsubscribe(0, (FIRE,), False)]
 
-    run(with_fleet(work))
 
-
-def test_events_of_channels_and_topics_come_through_one_iterator() -> None:
-    async def work(fleet: FakeFleet) -> None:
+async def test_events_of_channels_and_topics_come_through_one_iterator() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         broker.cursors = [(FIRE, SOURCE, 1, 0)]
         async with fleet.client("ann") as client:
@@ -133,5 +123,3 @@ def test_events_of_channels_and_topics_come_through_one_iterator() -> None:
             events = await take(client, 2)
             found = {e.source: e.data for e in events if isinstance(e, Received)}
             assert found == {SOURCE: {"id": 5}, "paper": "hello"}
-
-    run(with_fleet(work))

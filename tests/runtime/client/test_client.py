@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import trustme
-from tests.runtime.client.fake_fleet import fake_fleet, run, take, until
+from tests.runtime.client.fake_fleet import fake_fleet, take, until
 from tests.runtime.live import LiveFleet
 
 from brokerwise.runtime.client.client import Client
@@ -37,96 +37,84 @@ async def move(fleet: LiveFleet, user: str) -> None:
         state = answer["state"]
 
 
-def test_moves_under_load_lose_nothing_and_show_nothing_twice(
+async def test_moves_under_load_lose_nothing_and_show_nothing_twice(
     two_brokers: LiveFleet,
 ) -> None:
-    async def story() -> None:
-        notices: list[Notice] = []
-        seen: list[int] = []
-        async with (
-            client_of(two_brokers, "mover", notices) as subscriber,
-            client_of(two_brokers, "press", notices) as publisher,
-        ):
-            await subscriber.subscribe(["moving news"])
-            over = asyncio.Event()
+    notices: list[Notice] = []
+    seen: list[int] = []
+    async with (
+        client_of(two_brokers, "mover", notices) as subscriber,
+        client_of(two_brokers, "press", notices) as publisher,
+    ):
+        await subscriber.subscribe(["moving news"])
+        over = asyncio.Event()
 
-            async def pour() -> int:
-                sent = 0
-                while not over.is_set():
-                    sent += 1
-                    await publisher.publish("moving news", {"n": sent})
-                    await asyncio.sleep(0.001)
-                await publisher.flush()
-                return sent
+        async def pour() -> int:
+            sent = 0
+            while not over.is_set():
+                sent += 1
+                await publisher.publish("moving news", {"n": sent})
+                await asyncio.sleep(0.001)
+            await publisher.flush()
+            return sent
 
-            async def listen() -> None:
-                async for event in subscriber.events():
-                    assert isinstance(event, Received)
-                    assert event.data == {"n": event.seq}
-                    seen.append(event.seq)
+        async def listen() -> None:
+            async for event in subscriber.events():
+                assert isinstance(event, Received)
+                assert event.data == {"n": event.seq}
+                seen.append(event.seq)
 
-            pouring = asyncio.create_task(pour())
-            listening = asyncio.create_task(listen())
-            for _ in range(4):
-                await move(two_brokers, "mover")
-            over.set()
-            sent = await pouring
-            await until(lambda: len(seen) >= sent)
-        await listening
-        assert seen == list(range(1, sent + 1))
-        assert sum(isinstance(notice, Moved) for notice in notices) == 4
-        assert publisher.unconfirmed == publisher.unrouted == 0
-
-    run(story())
+        pouring = asyncio.create_task(pour())
+        listening = asyncio.create_task(listen())
+        for _ in range(4):
+            await move(two_brokers, "mover")
+        over.set()
+        sent = await pouring
+        await until(lambda: len(seen) >= sent)
+    await listening
+    assert seen == list(range(1, sent + 1))
+    assert sum(isinstance(notice, Moved) for notice in notices) == 4
+    assert publisher.unconfirmed == publisher.unrouted == 0
 
 
-def test_a_client_that_publishes_what_it_subscribes_to_hears_itself(
+async def test_a_client_that_publishes_what_it_subscribes_to_hears_itself(
     two_brokers: LiveFleet,
 ) -> None:
-    async def story() -> None:
-        async with client_of(two_brokers, "echo", []) as client:
-            await client.subscribe(["echoes"])
-            for number in range(3):
-                await client.publish("echoes", number)
-            found = await take(client, 3)
-        assert [e.data for e in found if isinstance(e, Received)] == [0, 1, 2]
-
-    run(story())
+    async with client_of(two_brokers, "echo", []) as client:
+        await client.subscribe(["echoes"])
+        for number in range(3):
+            await client.publish("echoes", number)
+        found = await take(client, 3)
+    assert [e.data for e in found if isinstance(e, Received)] == [0, 1, 2]
 
 
-def test_someone_who_comes_later_misses_nothing_that_it_was_promised(
+async def test_someone_who_comes_later_misses_nothing_that_it_was_promised(
     two_brokers: LiveFleet,
 ) -> None:
-    async def story() -> None:
-        async with (
-            client_of(two_brokers, "early", []) as early,
-            client_of(two_brokers, "late", []) as late,
-        ):
-            await early.publish("later", 0)
-            await early.flush()
-            await late.subscribe(["later"])
-            for number in range(1, 4):
-                await early.publish("later", number)
-            found = await take(late, 3)
-        assert not any(isinstance(event, GapTold) for event in found)
-        assert [e.data for e in found if isinstance(e, Received)] == [1, 2, 3]
-
-    run(story())
+    async with (
+        client_of(two_brokers, "early", []) as early,
+        client_of(two_brokers, "late", []) as late,
+    ):
+        await early.publish("later", 0)
+        await early.flush()
+        await late.subscribe(["later"])
+        for number in range(1, 4):
+            await early.publish("later", number)
+        found = await take(late, 3)
+    assert not any(isinstance(event, GapTold) for event in found)
+    assert [e.data for e in found if isinstance(e, Received)] == [1, 2, 3]
 
 
-def test_a_token_of_someone_else_is_refused(two_brokers: LiveFleet) -> None:
-    async def story() -> None:
-        token = two_brokers.token("someone")
-        async with Client(two_brokers.coordinator, "someone else", token) as client:
-            with pytest.raises(UnauthorizedError):
-                await client.subscribe(["news"])
+async def test_a_token_of_someone_else_is_refused(two_brokers: LiveFleet) -> None:
+    token = two_brokers.token("someone")
+    async with Client(two_brokers.coordinator, "someone else", token) as client:
         with pytest.raises(UnauthorizedError):
-            await Coordinator(two_brokers.coordinator, token, None).register_user("x")
+            await client.subscribe(["news"])
+    with pytest.raises(UnauthorizedError):
+        await Coordinator(two_brokers.coordinator, token, None).register_user("x")
 
-    run(story())
 
-
-def test_a_fleet_that_speaks_tls_is_trusted_by_its_authority_only(
+async def test_a_fleet_that_speaks_tls_is_trusted_by_its_authority_only(
     tmp_path: Path,
 ) -> None:
     authority = trustme.CA()
@@ -137,16 +125,13 @@ def test_a_fleet_that_speaks_tls_is_trusted_by_its_authority_only(
     stranger = tmp_path / "stranger.pem"
     trustme.CA().cert_pem.write_to_path(str(stranger))
 
-    async def story() -> None:
-        async with fake_fleet(1, context) as fleet:
-            async with fleet.client(authority=str(pem)) as client:
-                await client.subscribe(["news"])
-                fleet.brokers[0].deliver("news", 1, "secret")
-                (found,) = await take(client, 1)
-            assert isinstance(found, Received) and found.data == "secret"
-            async with fleet.client(authority=str(stranger)) as client:
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(0.5):
-                        await client.subscribe(["news"])
-
-    run(story())
+    async with fake_fleet(1, context) as fleet:
+        async with fleet.client(authority=str(pem)) as client:
+            await client.subscribe(["news"])
+            fleet.brokers[0].deliver("news", 1, "secret")
+            (found,) = await take(client, 1)
+        assert isinstance(found, Received) and found.data == "secret"
+        async with fleet.client(authority=str(stranger)) as client:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await client.subscribe(["news"])

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from brokerwise.model.subchannels import Axis as PlannedAxis
 from brokerwise.runtime.broker.topics import Overlay
-from brokerwise.runtime.client.content import unwrap, wanted, within, wrap
-from brokerwise.runtime.client.events import Event, GapTold, Received
+from brokerwise.runtime.client.events import Event, GapTold, Received, wanted, wrap
 from brokerwise.runtime.protocol.control import Axis, OverlayPart
 from brokerwise.runtime.protocol.subchannels import (
     WrongRangeError,
@@ -65,12 +64,7 @@ def test_only_messages_that_a_box_holds_are_kept_and_what_has_no_point() -> None
     kept = wanted(events, [{"x": (0.4, 0.5)}, {"x": (0.0, 0.1), "y": (0, 1)}])
     unwrapped = Received("subchannel/1", "p", 1, 1, 0.4)
     assert kept == [unwrapped, plain, odd, gap, at(0.9, "news")]
-
-
-def test_wrapping_is_undone_by_unwrapping() -> None:
-    assert unwrap(wrap({"x": 1.0}, [1])) == ({"x": 1.0}, [1])
-    assert unwrap([1]) == (None, [1])
-    assert within({}, {"x": 1.0})
+    assert wanted([at(0.4)], [{}]) == [unwrapped]
 
 
 @pytest.mark.parametrize(

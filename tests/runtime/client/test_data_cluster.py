@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.fleet.fakes import run
+from tests.runtime.client.fake_fleet import run
 from tests.runtime.pretend_data_cluster import PretendDataCluster, parts, pretending
 
 from brokerwise.model.errors import BrokerwiseError, InputError

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.client.fake_fleet import run, until
+from tests.runtime.client.fake_fleet import until
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.context import SharedTimer
@@ -33,6 +33,10 @@ def cursors(
     positions: dict[str, Position], topic: str = TOPIC
 ) -> list[tuple[str, str, int, int]]:
     return [(topic, source, *position) for source, position in positions.items()]
+
+
+def ignore(message: Received) -> None:
+    """Nobody waits for it to be dealt with."""
 
 
 @dataclass
@@ -212,7 +216,8 @@ def test_a_source_that_started_again_meanwhile_leaves_a_gap_nobody_can_count() -
 
 
 def test_our_own_messages_on_an_overlay_are_no_gap() -> None:
-    following = StreamMerger(unheard="me")
+    following = StreamMerger()
+    following.unheard = "me"
     following.serve(OLD, [TOPIC], [])
     following.end(OLD)
     assert following.serve(NEW, [TOPIC], cursors({"me": (1, 10)})) == []
@@ -296,53 +301,43 @@ def test_cursors_are_those_of_what_was_handed_on() -> None:
     assert following.position("sports", "a") is None
 
 
-def test_a_full_inbox_says_so_once_and_again_when_there_is_room() -> None:
-    async def story() -> None:
-        said: list[str] = []
-        inbox = EventQueue(lambda: said.append("full"), lambda: said.append("room"))
-        for number in range(MOST_EVENTS + 5):
-            inbox.add([GapTold("news", "p", number)])
-        assert said == ["full"]
-        for number in range(MOST_EVENTS + 5):
-            found = await anext(inbox)
-            assert isinstance(found, GapTold) and found.missing == number
-            assert inbox.is_full == (number < MOST_EVENTS + 4 - LOW_MARK)
-        assert said == ["full", "room"]
-
-    run(story())
+async def test_a_full_inbox_says_so_once_and_again_when_there_is_room() -> None:
+    said: list[str] = []
+    inbox = EventQueue(lambda: said.append("full"), lambda: said.append("room"), ignore)
+    for number in range(MOST_EVENTS + 5):
+        inbox.add([GapTold("news", "p", number)])
+    assert said == ["full"]
+    for number in range(MOST_EVENTS + 5):
+        found = await anext(inbox)
+        assert isinstance(found, GapTold) and found.missing == number
+        assert inbox.is_full == (number < MOST_EVENTS + 4 - LOW_MARK)
+    assert said == ["full", "room"]
 
 
-def test_a_failed_inbox_gives_what_it_has_and_then_the_error() -> None:
-    async def story() -> None:
-        inbox = EventQueue(lambda: None, lambda: None)
-        inbox.add([GapTold("news", "p", 1)])
-        inbox.close(BrokerwiseError("over"))
-        inbox.close()
-        assert await anext(inbox) == GapTold("news", "p", 1)
-        with pytest.raises(BrokerwiseError, match="over"):
-            await anext(inbox)
-
-    run(story())
+async def test_a_failed_inbox_gives_what_it_has_and_then_the_error() -> None:
+    inbox = EventQueue(lambda: None, lambda: None, ignore)
+    inbox.add([GapTold("news", "p", 1)])
+    inbox.close(BrokerwiseError("over"))
+    inbox.close()
+    assert await anext(inbox) == GapTold("news", "p", 1)
+    with pytest.raises(BrokerwiseError, match="over"):
+        await anext(inbox)
 
 
-def test_everyone_on_a_loop_shares_one_pulse_which_rests_when_nobody_watches() -> None:
-    async def story() -> None:
-        loop = asyncio.get_running_loop()
-        timer = SharedTimer.of(loop)
-        assert SharedTimer.of(loop) is timer
-        ticks: list[float] = []
-        owed: list[str] = []
+async def test_everyone_on_a_loop_shares_one_timer() -> None:
+    loop = asyncio.get_running_loop()
+    timer = SharedTimer.of(loop)
+    assert SharedTimer.of(loop) is timer
+    ticks: list[float] = []
+    owed: list[str] = []
 
-        def settle() -> None:
-            owed.append("settled")
+    def settle() -> None:
+        owed.append("settled")
 
-        timer.watch(ticks.append)
-        timer.soon(settle)
-        timer.soon(settle)
-        await until(lambda: ticks and owed)
-        assert owed == ["settled"]
-        timer.unwatch(ticks.append)
-        timer.unwatch(ticks.append)
-        assert not timer.is_ticking
-
-    run(story())
+    timer.watch(ticks.append)
+    timer.soon(settle)
+    timer.soon(settle)
+    await until(lambda: ticks and owed)
+    assert owed == ["settled"]
+    timer.unwatch(ticks.append)
+    timer.unwatch(ticks.append)

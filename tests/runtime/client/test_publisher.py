@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from tests.runtime.client.fake_fleet import (
     FakeBroker,
     FakeFleet,
-    run,
+    fake_fleet,
     until,
-    with_fleet,
 )
 
 from brokerwise.runtime.client.errors import MessageTooLargeError, UnknownTopicError
@@ -41,8 +40,8 @@ def seqs(broker: FakeBroker) -> list[int]:
     return [frame.seq for frame in broker.all_heard(Publish)]
 
 
-def test_every_broker_of_the_route_gets_every_message_in_order() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_every_broker_of_the_route_gets_every_message_in_order() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.routes["news"] = route(fleet, 4, 0, 1)
         async with fleet.client(source="ann/1") as client:
             for number in range(50):
@@ -54,11 +53,9 @@ def test_every_broker_of_the_route_gets_every_message_in_order() -> None:
         assert fleet.brokers[0].all_heard(Login)[0].source == "ann/1"
         assert set(fleet.coordinator.asked) == {"/routes"}
 
-    run(with_fleet(story))
 
-
-def test_publishing_waits_for_room_in_the_window_of_the_slowest() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_publishing_waits_for_room_in_the_window_of_the_slowest() -> None:
+    async with fake_fleet() as fleet:
         slow = fleet.brokers[1]
         slow.confirms = False
         fleet.coordinator.routes["news"] = route(fleet, 1, 0, 1)
@@ -81,11 +78,9 @@ def test_publishing_waits_for_room_in_the_window_of_the_slowest() -> None:
             slow.confirm(connection)
             await flushing
 
-    run(with_fleet(story))
 
-
-def test_a_new_route_is_used_once_all_its_brokers_are_there() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_new_route_is_used_once_all_its_brokers_are_there() -> None:
+    async with fake_fleet(3) as fleet:
         old, late, _ = fleet.brokers
         late.refuses = CloseCode.LEAVING
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
@@ -104,11 +99,11 @@ def test_a_new_route_is_used_once_all_its_brokers_are_there() -> None:
         assert [f.generation for f in old.all_heard(Publish)] == [1, 1, 2]
         assert seqs(late) == [3]
 
-    run(with_fleet(story, 3))
 
-
-def test_while_a_broker_of_the_route_is_gone_the_others_pass_messages_on() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_while_a_broker_of_the_route_is_gone_the_others_pass_messages_on() -> (
+    None
+):
+    async with fake_fleet(3) as fleet:
         left, gone, new = fleet.brokers
         fleet.coordinator.routes["news"] = route(fleet, 5, 0, 1)
         async with fleet.client() as client:
@@ -128,11 +123,9 @@ def test_while_a_broker_of_the_route_is_gone_the_others_pass_messages_on() -> No
         assert seqs(left) == [1, 2, 3] and seqs(new) == [3]
         assert new.all_heard(Publish)[0].generation == 6
 
-    run(with_fleet(story, 3))
 
-
-def test_while_no_broker_can_be_reached_publishing_waits() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_while_no_broker_can_be_reached_publishing_waits() -> None:
+    async with fake_fleet() as fleet:
         only = fleet.brokers[0]
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
         async with fleet.client() as client:
@@ -150,13 +143,11 @@ def test_while_no_broker_can_be_reached_publishing_waits() -> None:
             await client.flush()
         assert seqs(only) == [1, 2]
 
-    run(with_fleet(story))
 
-
-def test_a_broker_that_leaves_loses_no_message_that_was_published() -> None:
+async def test_a_broker_that_leaves_loses_no_message_that_was_published() -> None:
     """Between its last word and the end of the connection nothing goes there."""
 
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         leaving, new = fleet.brokers
         leaving.window = new.window = 1_000
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
@@ -182,11 +173,9 @@ def test_a_broker_that_leaves_loses_no_message_that_was_published() -> None:
             await client.flush()
         assert sorted(seqs(leaving) + seqs(new)) == list(range(1, sent + 1))
 
-    run(with_fleet(story))
 
-
-def test_a_silent_broker_does_not_hold_the_others_up_for_long() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_silent_broker_does_not_hold_the_others_up_for_long() -> None:
+    async with fake_fleet() as fleet:
         good, frozen = fleet.brokers
         fleet.coordinator.routes["news"] = route(fleet, 1, 0, 1)
         async with fleet.client() as client:
@@ -200,22 +189,17 @@ def test_a_silent_broker_does_not_hold_the_others_up_for_long() -> None:
             await client.flush()  # what the frozen one has not confirmed is given up
             assert client.unconfirmed == frozen.window
 
-    run(with_fleet(story))
+
+async def test_a_topic_that_there_is_none_of_cannot_be_published() -> None:
+    async with fake_fleet() as fleet, fleet.client() as client:
+        with pytest.raises(UnknownTopicError, match="'news'"):
+            await client.publish("news", 1)
 
 
-def test_a_topic_that_there_is_none_of_cannot_be_published() -> None:
-    async def story(fleet: FakeFleet) -> None:
-        async with fleet.client() as client:
-            with pytest.raises(UnknownTopicError, match="'news'"):
-                await client.publish("news", 1)
-
-    run(with_fleet(story))
-
-
-def test_a_topic_that_nobody_carries_is_dropped_counted_and_asked_for_again(
+async def test_a_topic_that_nobody_carries_is_dropped_counted_and_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.routes["news"] = Route("news", 1, ())
         async with fleet.client() as client:
             await client.publish("news", 1)
@@ -230,11 +214,9 @@ def test_a_topic_that_nobody_carries_is_dropped_counted_and_asked_for_again(
             await client.flush()
         assert [bytes(f.data) for f in fleet.brokers[0].all_heard(Publish)] == [b"3"]
 
-    run(with_fleet(story))
 
-
-def test_a_message_that_is_too_large_is_refused_and_takes_no_number() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_message_that_is_too_large_is_refused_and_takes_no_number() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
         async with fleet.client() as client:
             with pytest.raises(MessageTooLargeError) as refused:
@@ -244,22 +226,18 @@ def test_a_message_that_is_too_large_is_refused_and_takes_no_number() -> None:
             await client.flush()
         assert seqs(fleet.brokers[0]) == [1]
 
-    run(with_fleet(story))
 
-
-def test_what_a_broker_does_not_take_is_told() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_what_a_broker_does_not_take_is_told() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
         async with fleet.client() as client:
             await client.publish("news", 1)
             fleet.brokers[0].tell("ann", Problem("unknown_topic", "not taken"))
             await until(lambda: Refused("not taken") in fleet.notices)
 
-    run(with_fleet(story))
 
-
-def test_what_was_published_before_the_end_still_goes_out() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_what_was_published_before_the_end_still_goes_out() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
         fleet.brokers[0].window = 1_000
         async with fleet.client() as client:
@@ -267,11 +245,9 @@ def test_what_was_published_before_the_end_still_goes_out() -> None:
                 await client.publish("news", number)
         assert seqs(fleet.brokers[0]) == list(range(1, 501))
 
-    run(with_fleet(story))
 
-
-def test_routes_are_learned_while_the_coordinator_comes_and_goes() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_routes_are_learned_while_the_coordinator_comes_and_goes() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.status = 503
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
         async with fleet.client() as client:
@@ -285,11 +261,9 @@ def test_routes_are_learned_while_the_coordinator_comes_and_goes() -> None:
             await client.flush()
         assert seqs(fleet.brokers[0]) == [1, 2]
 
-    run(with_fleet(story))
 
-
-def test_content_goes_to_the_user_s_own_broker_in_its_sub_channel() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_content_goes_to_the_user_s_own_broker_in_its_sub_channel() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.axes = (
             Axis("x", (0.0, 0.5, 1.0)),
             Axis("y", (0.0, 1.0, 2.0, 3.0)),
@@ -310,11 +284,9 @@ def test_content_goes_to_the_user_s_own_broker_in_its_sub_channel() -> None:
         assert bytes(found[0].data) == b'{"content":{"x":0.5,"y":3.0},"data":"hello"}'
         assert not fleet.brokers[1].heard
 
-    run(with_fleet(story))
 
-
-def test_without_an_overlay_there_is_no_content_to_publish() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_without_an_overlay_there_is_no_content_to_publish() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.routes["subchannel/x"] = Route(
             "subchannel/x", 1, route(fleet, 1, 0).brokers
         )
@@ -325,11 +297,9 @@ def test_without_an_overlay_there_is_no_content_to_publish() -> None:
             await client.flush()
         assert len(fleet.brokers[0].all_heard(Publish)) == 1
 
-    run(with_fleet(story))
 
-
-def test_a_broker_that_is_in_no_route_any_more_is_left() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_broker_that_is_in_no_route_any_more_is_left() -> None:
+    async with fake_fleet() as fleet:
         old, new = fleet.brokers
         fleet.coordinator.routes["news"] = route(fleet, 1, 0)
         async with fleet.client() as client:
@@ -342,8 +312,6 @@ def test_a_broker_that_is_in_no_route_any_more_is_left() -> None:
             await client.flush()
             assert client.unconfirmed == 0
         assert seqs(old) == [1] and seqs(new) == [2]
-
-    run(with_fleet(story))
 
 
 BROKERS = ("b0", "b1", "b2", "b3")

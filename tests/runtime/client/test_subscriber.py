@@ -10,10 +10,9 @@ from tests.runtime.client.fake_fleet import (
     SILENCE_SECONDS,
     FakeBroker,
     FakeFleet,
-    run,
+    fake_fleet,
     take,
     until,
-    with_fleet,
 )
 
 from brokerwise.model.errors import BrokerwiseError, InputError
@@ -63,8 +62,8 @@ def seqs(events: list[object]) -> list[int]:
     return [event.seq for event in events if isinstance(event, Received)]
 
 
-def test_messages_come_once_in_order_with_their_data() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_messages_come_once_in_order_with_their_data() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         async with fleet.client() as client:
             await client.subscribe(["news", "sports"])
@@ -81,11 +80,11 @@ def test_messages_come_once_in_order_with_their_data() -> None:
         ]
         assert fleet.notices == [Connected("b0", 2)]
 
-    run(with_fleet(story))
 
-
-def test_a_topic_that_there_is_none_of_is_refused_and_the_others_are_served() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_topic_that_there_is_none_of_is_refused_and_the_others_are_served() -> (
+    None
+):
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         broker.unknown = {"nonsense"}
         async with fleet.client() as client:
@@ -97,11 +96,9 @@ def test_a_topic_that_there_is_none_of_is_refused_and_the_others_are_served() ->
             broker.unknown = set()
             await client.subscribe(["nonsense"])
 
-    run(with_fleet(story))
 
-
-def test_a_pattern_is_refused_unless_it_is_meant_as_a_name() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_pattern_is_refused_unless_it_is_meant_as_a_name() -> None:
+    async with fake_fleet() as fleet:
         async with fleet.client() as client:
             for call in (
                 client.subscribe(["news", "gps/*"]),
@@ -115,11 +112,9 @@ def test_a_pattern_is_refused_unless_it_is_meant_as_a_name() -> None:
             await client.subscribe(["gps/*"])
         assert fleet.brokers[0].all_heard(Subscribe)[0].topics == ("gps/*",)
 
-    run(with_fleet(story))
 
-
-def test_a_topic_that_the_plan_does_not_give_the_user_is_refused() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_topic_that_the_plan_does_not_give_the_user_is_refused() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.sessions = (fleet.brokers[0].place(("news",)),)
         fleet.coordinator.unserved = ("sports",)
         async with fleet.client() as client:
@@ -127,11 +122,9 @@ def test_a_topic_that_the_plan_does_not_give_the_user_is_refused() -> None:
                 await client.subscribe(["news", "sports"])
         assert fleet.brokers[0].all_heard(Subscribe)[0].topics == ("news",)
 
-    run(with_fleet(story))
 
-
-def test_a_plan_gives_a_user_a_session_at_each_of_its_brokers() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_plan_gives_a_user_a_session_at_each_of_its_brokers() -> None:
+    async with fake_fleet() as fleet:
         first, second = fleet.brokers
         fleet.coordinator.sessions = (
             first.place(("news", "arts")),
@@ -146,25 +139,18 @@ def test_a_plan_gives_a_user_a_session_at_each_of_its_brokers() -> None:
         assert [e.topic for e in found] == ["news", "sports"]
         assert not any("arts" in f.topics for f in first.all_heard(Subscribe))
 
-    run(with_fleet(story))
+
+async def test_who_has_a_session_subscribes_without_the_coordinator() -> None:
+    async with fake_fleet() as fleet, fleet.client() as client:
+        await client.subscribe(["news"])
+        fleet.coordinator.status = 503
+        await client.subscribe(["sports"])
+        fleet.brokers[0].deliver("sports", 1)
+        assert seqs(list(await take(client, 1))) == [1]
 
 
-def test_subscribing_again_needs_no_coordinator_where_a_session_is_without_a_plan() -> (
-    None
-):
-    async def story(fleet: FakeFleet) -> None:
-        async with fleet.client() as client:
-            await client.subscribe(["news"])
-            fleet.coordinator.status = 503
-            await client.subscribe(["sports"])
-            fleet.brokers[0].deliver("sports", 1)
-            assert seqs(list(await take(client, 1))) == [1]
-
-    run(with_fleet(story))
-
-
-def test_a_client_waits_for_a_coordinator_and_a_broker_to_appear() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_client_waits_for_a_coordinator_and_a_broker_to_appear() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.status = 503
         async with fleet.client() as client:
             subscribing = asyncio.create_task(client.subscribe(["news"]))
@@ -173,8 +159,6 @@ def test_a_client_waits_for_a_coordinator_and_a_broker_to_appear() -> None:
             fleet.coordinator.status = 0
             await subscribing
         assert isinstance(fleet.notices[0], Retrying)
-
-    run(with_fleet(story))
 
 
 @pytest.mark.parametrize(
@@ -185,8 +169,8 @@ def test_a_client_waits_for_a_coordinator_and_a_broker_to_appear() -> None:
         (CloseCode.MALFORMED, ProtocolError),
     ],
 )
-def test_some_ends_are_for_good(code: int, kind: type[BrokerwiseError]) -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_some_ends_are_for_good(code: int, kind: type[BrokerwiseError]) -> None:
+    async with fake_fleet() as fleet:
         async with fleet.client() as client:
             await client.subscribe(["news"])
             fleet.brokers[0].deliver("news", 1)
@@ -200,11 +184,9 @@ def test_some_ends_are_for_good(code: int, kind: type[BrokerwiseError]) -> None:
                 await client.subscribe(["sports"])
         assert len(fleet.brokers[0].all_heard(Subscribe)) == 1
 
-    run(with_fleet(story))
 
-
-def test_a_wrong_token_is_an_error_wherever_it_is_refused() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_wrong_token_is_an_error_wherever_it_is_refused() -> None:
+    async with fake_fleet() as fleet:
         fleet.brokers[0].refuses = CloseCode.UNAUTHORIZED
         async with fleet.client() as client:
             with pytest.raises(UnauthorizedError, match="broker b0 refuses"):
@@ -214,22 +196,22 @@ def test_a_wrong_token_is_an_error_wherever_it_is_refused() -> None:
             with pytest.raises(UnauthorizedError, match="as the test says"):
                 await client.subscribe(["news"])
 
-    run(with_fleet(story))
 
-
-def test_a_request_that_the_coordinator_refuses_is_not_repeated_for_ever() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_request_that_the_coordinator_refuses_is_not_repeated_for_ever() -> (
+    None
+):
+    async with fake_fleet() as fleet:
         fleet.coordinator.status = 422
         async with fleet.client() as client:
             with pytest.raises(RefusedError, match="422"):
                 await client.subscribe(["news"])
 
-    run(with_fleet(story))
-
 
 @pytest.mark.parametrize("how", ["vanishes", "leaves", "lease", "slow"])
-def test_a_broker_that_goes_is_replaced_and_what_was_missed_is_told(how: str) -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_broker_that_goes_is_replaced_and_what_was_missed_is_told(
+    how: str,
+) -> None:
+    async with fake_fleet() as fleet:
         first, second = fleet.brokers
         second.cursors = [("news", "paper", 1, 5)]
         async with fleet.client() as client:
@@ -256,13 +238,11 @@ def test_a_broker_that_goes_is_replaced_and_what_was_missed_is_told(how: str) ->
         kinds = [type(n) for n in fleet.notices if not isinstance(n, Retrying)]
         assert kinds == [Connected, Disconnected, Connected]
 
-    run(with_fleet(story))
 
-
-def test_how_a_session_fares_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_how_a_session_fares_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "brokerwise.runtime.client")
 
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         first, second = fleet.brokers
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -277,11 +257,9 @@ def test_how_a_session_fares_is_logged(caplog: pytest.LogCaptureFixture) -> None
             "Connected(broker='b1', topics=1)",
         ]
 
-    run(with_fleet(story))
 
-
-def test_a_broker_that_cannot_be_reached_yet_is_tried_until_it_can() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_broker_that_cannot_be_reached_yet_is_tried_until_it_can() -> None:
+    async with fake_fleet() as fleet:
         fleet.brokers[0].refuses = CloseCode.LEAVING
         async with fleet.client() as client:
             subscribing = asyncio.create_task(client.subscribe(["news"]))
@@ -289,11 +267,9 @@ def test_a_broker_that_cannot_be_reached_yet_is_tried_until_it_can() -> None:
             fleet.brokers[0].refuses = 0
             await subscribing
 
-    run(with_fleet(story))
 
-
-def test_a_silent_broker_is_left_for_the_one_that_the_coordinator_names() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_silent_broker_is_left_for_the_one_that_the_coordinator_names() -> None:
+    async with fake_fleet() as fleet:
         first, second = fleet.brokers
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -306,11 +282,9 @@ def test_a_silent_broker_is_left_for_the_one_that_the_coordinator_names() -> Non
             await until(lambda: not first.topics)
         assert Disconnected("b0", "it has fallen silent") in fleet.notices
 
-    run(with_fleet(story))
 
-
-def test_a_broker_that_was_only_silent_for_a_while_is_kept() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_broker_that_was_only_silent_for_a_while_is_kept() -> None:
+    async with fake_fleet() as fleet:
         first = fleet.brokers[0]
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -323,11 +297,9 @@ def test_a_broker_that_was_only_silent_for_a_while_is_kept() -> None:
             assert seqs(list(await take(client, 1))) == [1]
         assert len(first.all_heard(Subscribe)) == 1
 
-    run(with_fleet(story))
 
-
-def test_a_refusal_that_comes_when_all_is_served_again_is_not_told() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_refusal_that_comes_when_all_is_served_again_is_not_told() -> None:
+    async with fake_fleet() as fleet:
         first, coordinator = fleet.brokers[0], fleet.coordinator
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -344,14 +316,14 @@ def test_a_refusal_that_comes_when_all_is_served_again_is_not_told() -> None:
                 await take(client, 1)
         assert not any(isinstance(notice, Retrying) for notice in fleet.notices)
 
-    run(with_fleet(story))
 
-
-def test_a_line_that_is_dead_while_its_broker_lives_is_replaced_by_another() -> None:
+async def test_a_line_that_is_dead_while_its_broker_lives_is_replaced_by_another() -> (
+    None
+):
     """The new connection makes the broker close the old one with `replaced`: that is
     our own doing, and no error."""
 
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         first = fleet.brokers[0]
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -362,11 +334,9 @@ def test_a_line_that_is_dead_while_its_broker_lives_is_replaced_by_another() -> 
             first.deliver("news", 1)
             assert seqs(list(await take(client, 1))) == [1]
 
-    run(with_fleet(story))
 
-
-def test_a_move_loses_nothing_and_shows_nothing_twice() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_move_loses_nothing_and_shows_nothing_twice() -> None:
+    async with fake_fleet() as fleet:
         old, new = fleet.brokers
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -389,11 +359,9 @@ def test_a_move_loses_nothing_and_shows_nothing_twice() -> None:
         assert seqs(list(found)) == [1, 2, 3, 4, 5]
         assert Moved("b0", "b1") in fleet.notices
 
-    run(with_fleet(story))
 
-
-def test_a_move_onto_a_broker_with_a_session_merges_the_two() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_move_onto_a_broker_with_a_session_merges_the_two() -> None:
+    async with fake_fleet() as fleet:
         old, new = fleet.brokers
         fleet.coordinator.sessions = (old.place(("news",)), new.place(("sports",)))
         async with fleet.client() as client:
@@ -405,11 +373,9 @@ def test_a_move_onto_a_broker_with_a_session_merges_the_two() -> None:
             new.deliver("sports", 1)
             assert len(await take(client, 2)) == 2
 
-    run(with_fleet(story))
 
-
-def test_a_broker_that_is_still_published_to_is_only_unsubscribed_from() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_broker_that_is_still_published_to_is_only_unsubscribed_from() -> None:
+    async with fake_fleet() as fleet:
         old, new = fleet.brokers
         fleet.coordinator.routes["arts"] = Route("arts", 1, (Address("b0", old.url),))
         async with fleet.client() as client:
@@ -422,17 +388,15 @@ def test_a_broker_that_is_still_published_to_is_only_unsubscribed_from() -> None
             await until(lambda: len(old.all_heard(Publish)) == 2)
         assert len(old.closed_with) == 1
 
-    run(with_fleet(story))
-
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_application_may_decline_a_move(fails: bool) -> None:
+async def test_the_application_may_decline_a_move(fails: bool) -> None:
     def accepts(request: RequestToMove) -> bool:
         if fails:
             raise LookupError("no opinion")
         return request.broker != "b1"
 
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         old = fleet.brokers[0]
         async with fleet.client(accepts_moves=accepts) as client:
             await client.subscribe(["news"])
@@ -440,11 +404,11 @@ def test_the_application_may_decline_a_move(fails: bool) -> None:
             await until(lambda: old.all_heard(Decline))
             assert ("no opinion" in old.all_heard(Decline)[0].reason) == fails
 
-    run(with_fleet(story))
 
-
-def test_a_new_broker_that_dies_in_a_move_leaves_the_session_where_it_is() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_new_broker_that_dies_in_a_move_leaves_the_session_where_it_is() -> (
+    None
+):
+    async with fake_fleet() as fleet:
         old, new = fleet.brokers
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -458,15 +422,13 @@ def test_a_new_broker_that_dies_in_a_move_leaves_the_session_where_it_is() -> No
             assert seqs(list(await take(client, 5))) == [1, 2, 3, 4, 5]
         assert not old.all_heard(MovedFrame)
 
-    run(with_fleet(story))
 
-
-def test_an_old_broker_that_does_not_finish_a_move_is_left_with_a_gap(
+async def test_an_old_broker_that_does_not_finish_a_move_is_left_with_a_gap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("brokerwise.runtime.client.subscriber.CATCH_UP_SECONDS", 0.2)
 
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         old, new = fleet.brokers
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -477,11 +439,12 @@ def test_an_old_broker_that_does_not_finish_a_move_is_left_with_a_gap(
             await until(lambda: old.all_heard(MovedFrame))
             assert await take(client, 1) == [GapTold("news", "paper", 2)]
 
-    run(with_fleet(story))
 
+async def test_messages_are_acknowledged_every_few_or_soon() -> None:
+    def last_ack(broker: FakeBroker) -> int:
+        return broker.all_heard(Ack)[-1].count
 
-def test_messages_are_acknowledged_every_few_or_soon() -> None:
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -492,14 +455,12 @@ def test_messages_are_acknowledged_every_few_or_soon() -> None:
         assert acks[-1].cursors == (("news", "paper", 1, 9),)
         assert [a.count for a in acks][:2] == [4, 8]
 
-    def last_ack(broker: FakeBroker) -> int:
-        return broker.all_heard(Ack)[-1].count
 
-    run(with_fleet(story))
+async def test_a_slow_application_is_waited_for_and_loses_nothing() -> None:
+    def acknowledged(fleet: FakeFleet) -> int:
+        return max((a.count for a in fleet.brokers[0].all_heard(Ack)), default=0)
 
-
-def test_a_slow_application_is_waited_for_and_loses_nothing() -> None:
-    async def story(fleet: FakeFleet) -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         total = 3 * MOST_EVENTS
         async with fleet.client() as client:
@@ -517,14 +478,9 @@ def test_a_slow_application_is_waited_for_and_loses_nothing() -> None:
         assert seqs(list(found)) == list(range(1, total + 1))
         assert not any(isinstance(n, Disconnected) for n in fleet.notices)
 
-    def acknowledged(fleet: FakeFleet) -> int:
-        return max((a.count for a in fleet.brokers[0].all_heard(Ack)), default=0)
 
-    run(with_fleet(story))
-
-
-def test_data_that_our_reader_does_not_take_does_not_end_a_session() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_data_that_our_reader_does_not_take_does_not_end_a_session() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         odd = (b"1e999", b"1" * 5_000, b"7")  # brokers pass these on as they are
         async with fleet.client() as client:
@@ -538,11 +494,9 @@ def test_data_that_our_reader_does_not_take_does_not_end_a_session() -> None:
         read = [event.data for event in found if isinstance(event, Received)]
         assert read == [float("inf"), "1" * 5_000, 7]
 
-    run(with_fleet(story))
 
-
-def test_a_broker_that_talks_nonsense_is_left() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_broker_that_talks_nonsense_is_left() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         async with fleet.client() as client:
             await client.subscribe(["news"])
@@ -551,11 +505,9 @@ def test_a_broker_that_talks_nonsense_is_left() -> None:
             await until(lambda: len(broker.all_heard(Subscribe)) == 2)
             await client.subscribe(["news"])
 
-    run(with_fleet(story))
 
-
-def test_what_is_unsubscribed_from_comes_no_more() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_what_is_unsubscribed_from_comes_no_more() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         async with fleet.client() as client:
             await client.subscribe(["news", "sports"])
@@ -566,11 +518,9 @@ def test_what_is_unsubscribed_from_comes_no_more() -> None:
             await client.unsubscribe(["sports"])
             await until(lambda: not broker.users)
 
-    run(with_fleet(story))
 
-
-def test_content_outside_of_the_box_is_not_shown() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_content_outside_of_the_box_is_not_shown() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         fleet.coordinator.axes = (Axis("x", (0.0, 0.5, 1.0)),)
         async with fleet.client() as client:
@@ -589,11 +539,9 @@ def test_content_outside_of_the_box_is_not_shown() -> None:
             "at 0.3",
         ]
 
-    run(with_fleet(story))
 
-
-def test_a_user_that_the_plan_of_an_overlay_does_not_have_is_told_so() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_user_that_the_plan_of_an_overlay_does_not_have_is_told_so() -> None:
+    async with fake_fleet() as fleet:
         fleet.coordinator.sessions = ()
         fleet.coordinator.axes = (Axis("x", (0.0, 1.0)),)
         async with fleet.client() as client:
@@ -602,11 +550,9 @@ def test_a_user_that_the_plan_of_an_overlay_does_not_have_is_told_so() -> None:
             with pytest.raises(NoBrokerError, match="'ann'"):
                 await client.publish_content({"x": 0.5}, 1)
 
-    run(with_fleet(story))
 
-
-def test_an_application_that_fails_over_a_notice_keeps_its_session() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_an_application_that_fails_over_a_notice_keeps_its_session() -> None:
+    async with fake_fleet() as fleet:
         complaints: list[str] = []
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, c: complaints.append(c["message"]))
@@ -620,11 +566,9 @@ def test_an_application_that_fails_over_a_notice_keeps_its_session() -> None:
             assert seqs(list(await take(client, 1))) == [1]
         assert complaints == ["on_notice failed"]
 
-    run(with_fleet(story))
 
-
-def test_a_broker_that_hangs_up_right_after_its_welcome_is_tried_again() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_broker_that_hangs_up_right_after_its_welcome_is_tried_again() -> None:
+    async with fake_fleet() as fleet:
         broker = fleet.brokers[0]
         broker.hangs_up_after_welcome = True
         async with fleet.client() as client:
@@ -633,11 +577,9 @@ def test_a_broker_that_hangs_up_right_after_its_welcome_is_tried_again() -> None
             broker.hangs_up_after_welcome = False
             await subscribing
 
-    run(with_fleet(story))
 
-
-def test_a_client_is_used_while_it_is_open_and_no_longer() -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_a_client_is_used_while_it_is_open_and_no_longer() -> None:
+    async with fake_fleet() as fleet:
         client = fleet.client()
         with pytest.raises(ClientClosedError):
             await client.subscribe(["news"])
@@ -651,26 +593,23 @@ def test_a_client_is_used_while_it_is_open_and_no_longer() -> None:
             await client.publish("news", 1)
         await client.close()
 
-    run(with_fleet(story))
 
-
-def test_waiting_for_an_event_can_be_given_up_without_losing_one() -> None:
-    async def story(fleet: FakeFleet) -> None:
-        async with fleet.client() as client:
-            await client.subscribe(["news"])
-            events = client.events()
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.05):
-                    await anext(events)
-            fleet.brokers[0].deliver("news", 1)
-            assert seqs([await anext(events)]) == [1]
-
-    run(with_fleet(story))
+async def test_waiting_for_an_event_can_be_given_up_without_losing_one() -> None:
+    async with fake_fleet() as fleet, fleet.client() as client:
+        await client.subscribe(["news"])
+        events = client.events()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await anext(events)
+        fleet.brokers[0].deliver("news", 1)
+        assert seqs([await anext(events)]) == [1]
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 257])
-def test_what_cannot_be_a_name_is_refused_before_anyone_is_asked(name: str) -> None:
-    async def story(fleet: FakeFleet) -> None:
+async def test_what_cannot_be_a_name_is_refused_before_anyone_is_asked(
+    name: str,
+) -> None:
+    async with fake_fleet() as fleet:
         async with fleet.client() as client:
             with pytest.raises(InputError, match="topic"):
                 await client.subscribe([name])
@@ -679,8 +618,6 @@ def test_what_cannot_be_a_name_is_refused_before_anyone_is_asked(name: str) -> N
         assert not fleet.coordinator.asked
         with pytest.raises(InputError, match="user"):
             Client("http://x", name, "token")
-
-    run(with_fleet(story))
 
 
 names = st.text("abä€", min_size=1, max_size=5)

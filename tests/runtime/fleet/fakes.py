@@ -4,25 +4,17 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from brokerwise.runtime.fleet.children import Program
 from brokerwise.runtime.fleet.files import start_time
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.process.launch import Launch
 
-T = TypeVar("T")
 SCRIPT = Path(__file__).with_name("fake_process.py")
-
-
-def run(work: Coroutine[Any, Any, T], seconds: float = 30) -> T:
-    async def bounded() -> T:
-        return await asyncio.wait_for(work, seconds)
-
-    return asyncio.run(bounded())
 
 
 async def until(
@@ -60,7 +52,8 @@ class Fakes:
     def program(self, name: str = "b0", **changes: Any) -> Program:
         launch = Launch(name, "127.0.0.1", 0, {"user": "00"})
         log = self.folder / "logs" / f"{name}.log"
-        return Program(self.command, launch, log, **changes)
+        subject = changes.pop("subject", f"broker {name!r}")
+        return Program(self.command, launch, subject, log, **changes)
 
     def settings(self, **changes: Any) -> Settings:
         quick = {"first_pause": 0.05, "longest_pause": 0.2, "stop_seconds": 2.0}

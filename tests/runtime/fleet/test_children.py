@@ -3,43 +3,40 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 
 import pytest
-from tests.runtime.fleet.fakes import Fakes, gone, run, until
+from tests.runtime.fleet.fakes import Fakes, gone, until
 
 from brokerwise.runtime.fleet.children import (
-    BrokerStartError,
-    CoordinatorStartError,
     Program,
     Restarts,
+    StartError,
     running_child,
 )
+from brokerwise.runtime.process import logs
 from brokerwise.runtime.process.launch import EXIT_RESTART
-from brokerwise.runtime.process.logs import bounded_log
 
 
-def test_a_child_gets_its_launch_and_is_there_until_the_context_is_left(
+async def test_a_child_gets_its_launch_and_is_there_until_the_context_is_left(
     fakes: Fakes,
 ) -> None:
-    async def work() -> int:
-        async with running_child(fakes.program("b7")) as child:
-            assert child.ready.name == "b7"
-            assert child.ready.pid == child.pid
-            assert not gone(child.pid)
-            return child.pid
-
-    pid = run(work())
+    async with running_child(fakes.program("b7")) as child:
+        assert child.ready.name == "b7"
+        assert child.ready.pid == child.pid
+        assert not gone(child.pid)
+        pid = child.pid
     assert gone(pid)
     (launch,) = fakes.starts()
     assert launch["keys"] == {"user": "00"}
 
 
-def test_a_child_that_fails_to_start_is_explained_by_its_last_line(
+async def test_a_child_that_fails_to_start_is_explained_by_its_last_line(
     fakes: Fakes,
 ) -> None:
     fakes.tell("b0", "fail")
-    with pytest.raises(BrokerStartError) as caught:
-        run(_start(fakes.program()))
+    with pytest.raises(StartError) as caught:
+        await _start(fakes.program())
     error = caught.value
     assert (error.name, error.exit_code) == ("b0", 1)
     assert error.last_line == "the port is taken"
@@ -50,54 +47,53 @@ def test_a_child_that_fails_to_start_is_explained_by_its_last_line(
     assert str(fakes.folder / "logs" / "b0.log") in error.hint
 
 
-def test_the_last_line_is_not_one_of_an_earlier_life(fakes: Fakes) -> None:
+async def test_the_last_line_is_not_one_of_an_earlier_life(fakes: Fakes) -> None:
     fakes.tell("b0", "fail")
     for behaviour, said in (("fail", "the port is taken"), ("fail 9", "")):
         fakes.tell("b0", behaviour)
-        with pytest.raises(BrokerStartError) as caught:
-            run(_start(fakes.program()))
+        with pytest.raises(StartError) as caught:
+            await _start(fakes.program())
         assert caught.value.last_line == said
     assert "it said nothing" in caught.value.message
 
 
-def test_a_coordinator_that_fails_to_start_is_called_one(fakes: Fakes) -> None:
+async def test_a_coordinator_that_fails_to_start_is_called_one(fakes: Fakes) -> None:
     fakes.tell("coordinator", "fail 3")
-    with pytest.raises(CoordinatorStartError, match="the coordinator exited with 3"):
-        run(_start(fakes.program("coordinator", failure=CoordinatorStartError)))
+    with pytest.raises(StartError, match="the coordinator exited with 3"):
+        await _start(fakes.program("coordinator", subject="the coordinator"))
 
 
-def test_a_child_that_never_announces_itself_is_given_up_and_ended(
+async def test_a_child_that_never_announces_itself_is_given_up_and_ended(
     fakes: Fakes,
 ) -> None:
     fakes.tell("b0", "silent")
-    with pytest.raises(BrokerStartError, match=r"not ready within 0\.5 s") as caught:
-        run(_start(fakes.program(start_seconds=0.5)))
+    with pytest.raises(StartError, match=r"not ready within 0\.5 s") as caught:
+        await _start(fakes.program(start_seconds=0.5))
     assert caught.value.exit_code is None
     assert all(gone(start["pid"]) for start in fakes.starts())
 
 
-def test_a_start_that_is_cancelled_leaves_nothing_running(fakes: Fakes) -> None:
+async def test_a_start_that_is_cancelled_leaves_nothing_running(fakes: Fakes) -> None:
     fakes.tell("b0", "silent")
 
-    async def work() -> None:
-        start = asyncio.create_task(_start(fakes.program()))
-        await until(lambda: len(fakes.starts()) == 1)
-        start.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await start
-
-    run(work())
+    start = asyncio.create_task(_start(fakes.program()))
+    await until(lambda: len(fakes.starts()) == 1)
+    start.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await start
     assert gone(fakes.starts()[0]["pid"])
 
 
-def test_a_command_that_does_not_exist_is_an_error_of_its_start(fakes: Fakes) -> None:
+async def test_a_command_that_does_not_exist_is_an_error_of_its_start(
+    fakes: Fakes,
+) -> None:
     program = fakes.program()
-    missing = Program(("/does/not/exist",), program.launch, program.log)
-    with pytest.raises(BrokerStartError, match="/does/not/exist"):
-        run(_start(missing))
+    missing = replace(program, command=("/does/not/exist",))
+    with pytest.raises(StartError, match="/does/not/exist"):
+        await _start(missing)
 
 
-def test_a_child_that_ignores_everything_is_killed(
+async def test_a_child_that_ignores_everything_is_killed(
     fakes: Fakes, caplog: pytest.LogCaptureFixture
 ) -> None:
     fakes.tell("b0", "stubborn")
@@ -107,28 +103,28 @@ def test_a_child_that_ignores_everything_is_killed(
             watched = asyncio.create_task(child.ended())
         return child.pid, await watched
 
-    pid, code = run(work())
+    pid, code = await work()
     assert code == -signal.SIGKILL
     assert gone(pid)
     assert f"b0 (process {pid}) did not end within 0.3 s: killed" in caplog.text
 
 
-def test_a_frozen_child_is_killed_too(fakes: Fakes) -> None:
+async def test_a_frozen_child_is_killed_too(fakes: Fakes) -> None:
     async def work() -> int:
         async with running_child(fakes.program(stop_seconds=0.3)) as child:
             os.kill(child.pid, signal.SIGSTOP)
             return child.pid
 
-    assert gone(run(work()))
+    assert gone(await work())
 
 
-def test_how_a_child_ended_is_told(fakes: Fakes) -> None:
+async def test_how_a_child_ended_is_told(fakes: Fakes) -> None:
     async def work() -> int:
         async with running_child(fakes.program()) as child:
             os.kill(child.pid, signal.SIGKILL)
             return await child.ended()
 
-    assert run(work()) == -signal.SIGKILL
+    assert await work() == -signal.SIGKILL
 
 
 async def test_all_that_a_child_says_is_in_its_log_and_never_blocks_it(
@@ -149,10 +145,8 @@ async def test_all_that_a_child_says_is_in_its_log_and_never_blocks_it(
 async def test_a_child_that_was_too_loud_goes_on_in_an_empty_log(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "brokerwise.runtime.fleet.children.bounded_log",
-        lambda path: bounded_log(path, max_bytes=1000, seconds=0.01),
-    )
+    monkeypatch.setattr(logs, "MAX_LOG_BYTES", 1000)
+    monkeypatch.setattr(logs, "LOOK_SECONDS", 0.01)
     fakes.tell("b0", "talk")
     log = fakes.program().log
     old = log.with_name("b0.log.1")

@@ -1,15 +1,16 @@
 """When a broker that joined from another machine takes the fleet for over."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
-from tests.runtime.coordinator.fakes import run
 
+from brokerwise.runtime.fleet import joining
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.joining import fleet_ended
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.net.server import Connection, serve
+from brokerwise.runtime.net.server import Connection, Server, serve
 
 STATUS = b'{"brokers":[],"moves":{}}'
 
@@ -36,39 +37,36 @@ def elsewhere(port: int) -> FleetFile:
     return FleetFile(url, 1, 1, "ab", "op", "br", machine="far away")
 
 
-def told(
-    story: Callable[[FleetFile, Callable[[], Awaitable[None]]], Awaitable[None]],
-    coordinator: Coordinator,
+@asynccontextmanager
+async def served(coordinator: Coordinator) -> AsyncIterator[Server]:
+    server = await serve(coordinator, host="127.0.0.1", port=0)
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+async def test_it_is_over_when_its_coordinator_is_silent_for_long(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def work() -> None:
-        serving = await serve(coordinator, host="127.0.0.1", port=0)
-        try:
-            await story(elsewhere(serving.port), serving.close)
-        finally:
-            await serving.close()
-
-    run(work())
-
-
-def test_it_is_over_when_its_coordinator_is_silent_for_long() -> None:
-    async def story(fleet: FleetFile, close: Callable[[], Awaitable[None]]) -> None:
-        over = asyncio.create_task(fleet_ended(fleet, 3))
+    monkeypatch.setattr(joining, "SILENT_SECONDS", 3)
+    monkeypatch.setattr(joining, "_ASK_SECONDS", 0.3)
+    coordinator = Coordinator(HttpAnswer(200, STATUS))
+    async with served(coordinator) as server:
+        over = asyncio.create_task(fleet_ended(elsewhere(server.port)))
         while coordinator.asked < 3:
             await asyncio.sleep(0.01)
         assert not over.done()
-        await close()
-        await over
-
-    coordinator = Coordinator(HttpAnswer(200, STATUS))
-    told(story, coordinator)
+    await over
 
 
-def test_it_is_over_when_another_fleet_is_there() -> None:
-    async def story(fleet: FleetFile, close: Callable[[], Awaitable[None]]) -> None:
-        await fleet_ended(fleet, 1_000)
-
+async def test_it_is_over_when_another_fleet_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(joining, "_ASK_SECONDS", 0.3)
     refusal = HttpAnswer(401, b'{"error":"a valid token is needed"}')
-    told(story, Coordinator(HttpAnswer(200, STATUS), refusal))
+    async with served(Coordinator(HttpAnswer(200, STATUS), refusal)) as server:
+        await fleet_ended(elsewhere(server.port))
 
 
 @pytest.mark.parametrize("machine", ["", "far away"])

@@ -11,14 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.processes import Process, wait_until
-from tests.runtime.fleet.fakes import Fakes, gone, run, until
+from tests.runtime.fleet.fakes import Fakes, gone, until
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.fleet.children import (
-    BrokerStartError,
-    CoordinatorStartError,
-    DataClusterStartError,
-)
+from brokerwise.runtime.fleet import supervisor
+from brokerwise.runtime.fleet.children import StartError
 from brokerwise.runtime.fleet.files import (
     FleetRunsError,
     find_fleet,
@@ -71,32 +68,28 @@ async def test_the_coordinator_comes_first_and_brokers_are_told_where_it_is(
 
 
 @pytest.mark.parametrize(
-    ("name", "error"),
-    [("b1", BrokerStartError), ("coordinator", CoordinatorStartError)],
+    ("name", "subject"), [("b1", "broker 'b1'"), ("coordinator", "the coordinator")]
 )
-def test_when_one_does_not_come_up_the_others_are_ended_too(
-    tmp_path: Path, fakes: Fakes, name: str, error: type[Exception]
+async def test_when_one_does_not_come_up_the_others_are_ended_too(
+    tmp_path: Path, fakes: Fakes, name: str, subject: str
 ) -> None:
     fakes.tell(name, "fail")
-    with pytest.raises(error, match="the port is taken"):
-        run(_run_forever(tmp_path, fakes))
+    with pytest.raises(StartError, match=f"{subject} .*the port is taken"):
+        await _run_forever(tmp_path, fakes)
     assert nothing_runs(fakes)
     assert find_fleet(tmp_path) is None
 
 
-def test_a_start_that_is_cancelled_leaves_nothing_running(
+async def test_a_start_that_is_cancelled_leaves_nothing_running(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     fakes.tell("b1", "silent")
 
-    async def work() -> None:
-        fleet = asyncio.create_task(_run_forever(tmp_path, fakes))
-        await until(lambda: len(fakes.starts()) == 3)
-        fleet.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await fleet
-
-    run(work())
+    fleet = asyncio.create_task(_run_forever(tmp_path, fakes))
+    await until(lambda: len(fakes.starts()) == 3)
+    fleet.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await fleet
     assert nothing_runs(fakes)
 
 
@@ -122,23 +115,19 @@ async def test_what_is_killed_comes_back_and_the_coordinator_on_its_port(
     assert nothing_runs(fakes)
 
 
-def test_the_log_says_what_happens_to_processes(
+async def test_the_log_says_what_happens_to_processes(
     tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
 
-    async def work() -> int:
-        settings = fakes.settings()
-        async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
-            pid = fleet.pids["b1"]
-            os.kill(pid, signal.SIGKILL)
-            await alive(fleet, fakes, "b1", lives=2)
-            fakes.tell("b1", "exit 0")
-            os.kill(fleet.pids["b1"], signal.SIGKILL)
-            await until(lambda: "b1 has stopped, as it was told to" in caplog.messages)
-        return pid
-
-    pid = run(work())
+    settings = fakes.settings()
+    async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+        pid = fleet.pids["b1"]
+        os.kill(pid, signal.SIGKILL)
+        await alive(fleet, fakes, "b1", lives=2)
+        fakes.tell("b1", "exit 0")
+        os.kill(fleet.pids["b1"], signal.SIGKILL)
+        await until(lambda: "b1 has stopped, as it was told to" in caplog.messages)
     said = [(record.levelname, record.getMessage()) for record in caplog.records]
     lines = [line for _, line in said]
     assert any(
@@ -153,26 +142,23 @@ def test_the_log_says_what_happens_to_processes(
     assert said[-1] == ("INFO", f"fleet of {tmp_path} is down")
 
 
-def test_the_log_says_what_was_given_up(
+async def test_the_log_says_what_was_given_up(
     tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
 ) -> None:
     fakes.tell("b1", "fail")
-    with pytest.raises(BrokerStartError):
-        run(_run_forever(tmp_path, fakes))
+    with pytest.raises(StartError):
+        await _run_forever(tmp_path, fakes)
     assert "b1 did not come up, and is given up" in caplog.text
     assert "the port is taken" in caplog.text
 
 
-def test_what_the_coordinator_begins_with_is_left_for_it(
+async def test_what_the_coordinator_begins_with_is_left_for_it(
     tmp_path: Path, fakes: Fakes
 ) -> None:
-    async def work() -> Seed:
-        async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
-            path = tmp_path / SEED_FILE
-            assert stat.S_IMODE(path.stat().st_mode) == 0o600
-            return msgspec.json.decode(path.read_bytes(), type=Seed)
-
-    assert run(work()) == TWO
+    async with running_fleet(TWO, state=tmp_path, settings=fakes.settings()):
+        path = tmp_path / SEED_FILE
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert msgspec.json.decode(path.read_bytes(), type=Seed) == TWO
 
 
 async def test_logs_of_the_fleet_before_are_removed_but_for_our_own(
@@ -228,26 +214,23 @@ async def test_a_broker_that_does_not_come_back_is_tried_again(
     assert any("the port is taken" in line for line in said)
 
 
-def test_a_second_fleet_in_the_same_directory_is_refused_from_the_start(
+async def test_a_second_fleet_in_the_same_directory_is_refused_from_the_start(
     tmp_path: Path, fakes: Fakes
 ) -> None:
-    async def work() -> None:
-        fakes.tell("b1", "silent")
-        slow = asyncio.create_task(_run_forever(tmp_path, fakes))
-        await until(lambda: len(fakes.starts()) == 3)
-        with pytest.raises(FleetRunsError, match="a fleet runs in") as caught:
-            await _run_forever(tmp_path, fakes)
-        assert caught.value.pid == os.getpid()
-        assert f"brokerwise down --state {tmp_path}" in caught.value.hint
-        assert isinstance(caught.value, InputError)
-        slow.cancel()
-        await asyncio.gather(slow, return_exceptions=True)
-
-    run(work())
+    fakes.tell("b1", "silent")
+    slow = asyncio.create_task(_run_forever(tmp_path, fakes))
+    await until(lambda: len(fakes.starts()) == 3)
+    with pytest.raises(FleetRunsError, match="a fleet runs in") as caught:
+        await _run_forever(tmp_path, fakes)
+    assert caught.value.pid == os.getpid()
+    assert f"brokerwise down --state {tmp_path}" in caught.value.hint
+    assert isinstance(caught.value, InputError)
+    slow.cancel()
+    await asyncio.gather(slow, return_exceptions=True)
     assert len(fakes.starts()) == 3
 
 
-def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
+async def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
     tmp_path: Path, fakes: Fakes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with fleet_process(tmp_path, fakes) as first:
@@ -256,19 +239,16 @@ def test_what_a_killed_fleet_left_is_replaced_once_its_processes_have_gone(
         first.kill()
         assert fleet_path(tmp_path).exists()
 
-        async def work() -> None:
-            settings = fakes.settings()
-            async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
-                assert f"process {former.pid}, which held it, was killed" in caplog.text
-                assert all(gone(start["pid"]) for start in fakes.starts()[:3])
-                assert fleet.file.secret == former.secret
-                assert read_fleet(tmp_path) == fleet.file
-
-        run(work())
+        settings = fakes.settings()
+        async with running_fleet(TWO, state=tmp_path, settings=settings) as fleet:
+            assert f"process {former.pid}, which held it, was killed" in caplog.text
+            assert all(gone(start["pid"]) for start in fakes.starts()[:3])
+            assert fleet.file.secret == former.secret
+            assert read_fleet(tmp_path) == fleet.file
     assert nothing_runs(fakes)
 
 
-def test_a_fleet_that_is_started_again_has_the_same_tokens(
+async def test_a_fleet_that_is_started_again_has_the_same_tokens(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     async def tokens(state: Path) -> tuple[str, str, str]:
@@ -277,62 +257,71 @@ def test_a_fleet_that_is_started_again_has_the_same_tokens(
             file = fleet.file
             return file.secret, file.operator_token, file.broker_token
 
-    first = run(tokens(tmp_path / "one"))
+    first = await tokens(tmp_path / "one")
     secret = tmp_path / "one" / "secret"
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
-    assert run(tokens(tmp_path / "one")) == first
-    assert run(tokens(tmp_path / "other")) != first
+    assert await tokens(tmp_path / "one") == first
+    assert await tokens(tmp_path / "other") != first
     runs = {start["run"] for start in fakes.starts()}
     assert len(runs) == 3, "each start is told from the others"
     secret.unlink()
-    assert run(tokens(tmp_path / "one")) != first
+    assert await tokens(tmp_path / "one") != first
 
 
-def test_a_secret_that_cannot_be_used_starts_nothing(
+async def test_a_secret_that_cannot_be_used_starts_nothing(
     tmp_path: Path, fakes: Fakes
 ) -> None:
     (tmp_path / "secret").write_text("half of it")
     (tmp_path / "secret").chmod(0o600)
     with pytest.raises(InputError, match="is not the secret of a fleet"):
-        run(_run_forever(tmp_path, fakes))
+        await _run_forever(tmp_path, fakes)
     assert fakes.starts() == []
 
 
-def test_down_ends_a_fleet_and_everything_in_it(tmp_path: Path, fakes: Fakes) -> None:
+async def test_down_ends_a_fleet_and_everything_in_it(
+    tmp_path: Path, fakes: Fakes
+) -> None:
     with fleet_process(tmp_path, fakes) as fleet:
         fleet.line_with("ready")
-        stopped = run(stop_fleet(tmp_path))
+        stopped = await stop_fleet(tmp_path)
         assert stopped.ran and not stopped.forced
         assert nothing_runs(fakes)
         wait_until(lambda: not fleet.alive(), 5)
-    assert run(stop_fleet(tmp_path)).pid is None
+    assert (await stop_fleet(tmp_path)).pid is None
 
 
-def test_down_kills_a_fleet_that_does_not_end(tmp_path: Path, fakes: Fakes) -> None:
+async def test_down_kills_a_fleet_that_does_not_end(
+    tmp_path: Path, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "STOP_SECONDS", 0.3)
     with fleet_process(tmp_path, fakes) as fleet:
         fleet.line_with("ready")
         os.kill(read_fleet(tmp_path).pid, signal.SIGSTOP)
-        stopped = run(stop_fleet(tmp_path, seconds=0.3))
+        stopped = await stop_fleet(tmp_path)
         assert stopped.ran and stopped.forced
         assert nothing_runs(fakes)
     assert find_fleet(tmp_path) is None
 
 
-def test_down_puts_away_what_a_killed_fleet_left(tmp_path: Path, fakes: Fakes) -> None:
+async def test_down_puts_away_what_a_killed_fleet_left(
+    tmp_path: Path, fakes: Fakes
+) -> None:
     with fleet_process(tmp_path, fakes) as fleet:
         fleet.line_with("ready")
         fleet.kill()
-        stopped = run(stop_fleet(tmp_path))
+        stopped = await stop_fleet(tmp_path)
         assert stopped.pid is not None and not stopped.ran
         assert nothing_runs(fakes)
     assert find_fleet(tmp_path) is None
 
 
-def test_down_ends_a_fleet_that_is_still_starting(tmp_path: Path, fakes: Fakes) -> None:
+async def test_down_ends_a_fleet_that_is_still_starting(
+    tmp_path: Path, fakes: Fakes
+) -> None:
     fakes.tell("b1", "silent")
     with fleet_process(tmp_path, fakes) as fleet:
         wait_until(lambda: len(fakes.starts()) == 3, 20)
-        assert run(stop_fleet(tmp_path)).ran
+        assert (await stop_fleet(tmp_path)).ran
         assert nothing_runs(fakes)
         wait_until(lambda: not fleet.alive(), 5)
 
@@ -420,7 +409,7 @@ async def test_when_it_does_not_come_up_nothing_is_left_running(
 ) -> None:
     fakes.tell(DATA_CLUSTER, "fail")
     settings = fakes.settings(data_cluster=fakes.data_cluster())
-    with pytest.raises(DataClusterStartError, match="the data cluster exited with 1"):
+    with pytest.raises(StartError, match="the data cluster exited with 1"):
         async with running_fleet(TWO, state=tmp_path, settings=settings):
             await asyncio.Event().wait()
     assert [start["name"] for start in fakes.starts()] == [DATA_CLUSTER]
@@ -444,7 +433,7 @@ async def test_data_stays_when_the_next_fleet_begins(
     assert places == [str(tmp_path / "data"), str(tmp_path / "elsewhere")]
 
 
-def test_a_broker_that_joins_is_told_where_it_is(
+async def test_a_broker_that_joins_is_told_where_it_is(
     tmp_path: Path, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def status(self: Operator) -> FleetStatus:
@@ -452,14 +441,11 @@ def test_a_broker_that_joins_is_told_where_it_is(
 
     monkeypatch.setattr(Operator, "status", status)
 
-    async def work() -> str:
-        settings = fakes.settings(data_cluster=fakes.data_cluster())
-        async with (
-            running_fleet(TWO, state=tmp_path, settings=settings) as fleet,
-            joined_broker(fleet.file, tmp_path, "b9", settings=settings),
-        ):
-            return fleet.data_cluster
-
-    url = run(work())
+    settings = fakes.settings(data_cluster=fakes.data_cluster())
+    async with (
+        running_fleet(TWO, state=tmp_path, settings=settings) as fleet,
+        joined_broker(fleet.file, tmp_path, settings, "b9"),
+    ):
+        url = fleet.data_cluster
     (start,) = fakes.starts("b9")
     assert start["data_cluster"] == url != ""

@@ -152,31 +152,40 @@ def test_a_line_below_the_level_counts_for_nothing(
     assert caplog.messages == ["shown"]
 
 
+@pytest.fixture
+def ten_bytes_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MAX_LOG_BYTES", 10)
+    monkeypatch.setattr(logs, "LOOK_SECONDS", 0.01)
+
+
+@pytest.mark.usefixtures("ten_bytes_are_too_many")
 def test_a_log_that_is_too_large_is_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "b0.log"
-    assert not rotate(path, 10)
+    assert not rotate(path)
     with path.open("ab", buffering=0) as writer:
         path.chmod(0o600)
         for number in range(3):
             writer.write(b"line %d, long\n" % number)
-            assert rotate(path, 10)
+            assert rotate(path)
             assert path.read_bytes() == b""
             assert (tmp_path / "b0.log.1").read_bytes() == b"line %d, long\n" % number
         writer.write(b"short\n")
-        assert not rotate(path, 10)
+        assert not rotate(path)
     assert path.read_bytes() == b"short\n"
     assert (tmp_path / "b0.log.1").stat().st_mode & 0o777 == 0o600
     assert sorted(p.name for p in tmp_path.iterdir()) == ["b0.log", "b0.log.1"]
 
 
+@pytest.mark.usefixtures("ten_bytes_are_too_many")
 async def test_a_log_is_watched_as_long_as_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "up.log"
-    async with bounded_log(path, max_bytes=10, seconds=0.01):
+    async with bounded_log(path):
         path.write_text("a long line\n")
         await until(lambda: path.stat().st_size == 0)
     assert (tmp_path / "up.log.1").read_text() == "a long line\n"
 
 
+@pytest.mark.usefixtures("ten_bytes_are_too_many")
 def test_a_log_that_cannot_be_put_aside_is_left_as_it_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, clock: list[float]
 ) -> None:
@@ -185,7 +194,7 @@ def test_a_log_that_cannot_be_put_aside_is_left_as_it_is(
     (tmp_path / "b0.log.new").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "unlink", lambda self, missing_ok: None)
-        assert not rotate(path, 10)
+        assert not rotate(path)
     assert path.read_text() == "a long line\n"
     assert "cannot rotate" in caplog.text
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.process.meters import (
-    RELATIVE_ERROR,
-    LatencyHistogram,
-    MovingRate,
-)
+from brokerwise.runtime.process.meters import LatencyHistogram, MovingRate
+
+RELATIVE_ERROR = 1 / 64  # of a percentile
 
 INTERVALS = st.lists(st.integers(1, 400), min_size=1, max_size=30)  # quarter seconds
 
@@ -71,12 +69,6 @@ def test_a_look_at_the_same_time_loses_nothing() -> None:
     assert average.look(200, 7.0) == pytest.approx(50.0)
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan])
-def test_a_time_constant_is_above_0(seconds: float) -> None:
-    with pytest.raises(ValueError, match="above 0"):
-        MovingRate(0.0, seconds=seconds)
-
-
 # Spread over all sizes, not only over the large numbers that there are most of.
 LATENCIES = st.integers(0, 31).flatmap(lambda bits: st.integers(0, (2 << bits) - 1))
 PERCENTS = (0.1, 25, 50, 90, 99, 100)
@@ -93,7 +85,6 @@ def of(latencies: list[int]) -> LatencyHistogram:
 def test_percentiles_are_those_of_numpy_within_the_error(latencies: list[int]) -> None:
     exact = np.percentile(latencies, PERCENTS, method="inverted_cdf")
     found = np.array(of(latencies).percentiles(*PERCENTS))
-    assert RELATIVE_ERROR < 0.03
     assert (np.abs(found - exact) <= RELATIVE_ERROR * exact).all()
 
 
@@ -110,24 +101,12 @@ def test_merged_histograms_are_those_of_all_latencies(
     merged = of(first)
     merged.merge(of(second))
     both = of(first + second)
-    assert merged.count == both.count == len(first) + len(second)
+    assert sum(merged.counts) == sum(both.counts) == len(first) + len(second)
     assert merged.percentiles(*PERCENTS) == both.percentiles(*PERCENTS)
 
 
-def test_several_at_once_are_as_many_one_by_one() -> None:
-    histogram = LatencyHistogram()
-    histogram.record(10, times=98)
-    histogram.record(5000, times=2)
-    assert histogram.count == 100
-    assert histogram.percentiles(98, 99) == of([10] * 98 + [5000] * 2).percentiles(
-        98, 99
-    )
-
-
 def test_without_latencies_percentiles_are_0() -> None:
-    histogram = of([3])
-    histogram.clear()
-    assert histogram.percentiles(50, 99) == [0, 0]
+    assert of([]).percentiles(50, 99) == [0, 0]
 
 
 def test_below_0_is_0_and_hours_are_the_most_that_is_told_apart() -> None:

@@ -7,22 +7,22 @@ import pytest
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.balancing.placement import POLICIES, Candidate
-from brokerwise.runtime.simulation.paper import Paper, Rising, paper_world
+from brokerwise.runtime.simulation.paper import Paper, RisingRates, paper_world
 from brokerwise.runtime.simulation.simulator import InitialPlacement
 
 WORLD = paper_world(Paper(), seed=1)
 
 
 def test_it_has_the_sizes_of_the_paper() -> None:
-    wishes = WORLD.subscriptions
+    subscriptions = WORLD.subscriptions
     assert (WORLD.brokers, WORLD.users, WORLD.topics) == (10, 10_000, 1_000)
-    each = np.bincount(wishes.user, minlength=10_000)
+    each = np.bincount(subscriptions.user, minlength=10_000)
     assert (each.min(), each.max()) == (10, 30)
-    assert abs(len(wishes.user) - 200_000) < 2_000
-    pairs = np.stack((wishes.user, wishes.topic))
-    assert len(np.unique(pairs, axis=1).T) == len(wishes.user)
+    assert abs(len(subscriptions.user) - 200_000) < 2_000
+    pairs = np.stack((subscriptions.user, subscriptions.topic))
+    assert len(np.unique(pairs, axis=1).T) == len(subscriptions.user)
     assert len(WORLD.visits.at(0)) == 10_000
-    assert 479 < wishes.begin.max() < 480
+    assert 479 < subscriptions.begin.max() < 480
 
 
 def test_every_topic_is_wanted_about_as_often() -> None:
@@ -77,7 +77,7 @@ def test_a_topic_takes_three_minutes_to_rise_and_falls_four_to_six_after_it_bega
     None
 ):
     rising = WORLD.rates
-    assert isinstance(rising, Rising)
+    assert isinstance(rising, RisingRates)
     first = int(rising.topic[0])
     begin, turn, factor = rising.begin[0], rising.turn[0], rising.factor[0]
     assert 240 <= turn - begin <= 360
@@ -103,7 +103,7 @@ def test_the_same_seed_gives_the_same_world_and_another_another() -> None:
     assert (one.user_points != other.user_points).any()
 
 
-def test_wishes_do_not_depend_on_the_number_of_brokers() -> None:
+def test_subscriptions_do_not_depend_on_the_number_of_brokers() -> None:
     few, many = (paper_world(Paper(n, 50, 20, 300), 1) for n in (2, 9))
     assert (few.subscriptions.topic == many.subscriptions.topic).all()
     assert (few.rates(200) == many.rates(200)).all()

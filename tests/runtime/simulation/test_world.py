@@ -71,7 +71,10 @@ def test_the_same_wish_twice_at_once_is_refused() -> None:
         (lambda w: replace(w, broker_points=np.zeros((0, 2))), "broker_points: found"),
         (lambda w: replace(w, user_points=np.zeros(3)), "expected x and y"),
         (lambda w: replace(w, user_points=np.zeros((1, 2))), "user of visits: found 0"),
-        (lambda w: replace(w, topics=2), "topic of wishes: found 0 to 2, expected 0"),
+        (
+            lambda w: replace(w, topics=2),
+            "topic of subscriptions: found 0 to 2, expected 0",
+        ),
     ],
 )
 def test_a_malformed_world_is_refused(

@@ -101,11 +101,10 @@ class Balancer:
         self._verdicts = deque(self._verdicts, maxlen=settings.remembered)
         self._seen = 0
 
-    def dry_run(self, report: LoadReported, options: Options | None = None) -> Verdict:
+    def dry_run(self, report: LoadReported, options: Options) -> Verdict:
         """What it would decide on this report alone; nothing changes by it."""
         problem = self.problem(report)
-        answer = self._solve(problem, options or self.settings.options)
-        return self._verdict(0, report, problem, answer)
+        return self._verdict(0, report, problem, self._solve(problem, options))
 
     def problem(self, report: LoadReported) -> Problem:
         """The report as corrected by what is known of moves since, with the sessions
@@ -200,10 +199,10 @@ class Balancer:
                 sessions, sources, answer.targets.tolist(), strict=True
             )
         )
-        reason = answer.reason + self._resting(problem, report)
+        reason = answer.reason + self._resting(report)
         return Verdict(number, report.heard, answer.policy, answer, moves, reason)
 
-    def _resting(self, problem: Problem, report: LoadReported) -> str:
+    def _resting(self, report: LoadReported) -> str:
         count = self._recent.resting(report)
         if not count:
             return ""
@@ -233,7 +232,7 @@ def _many(count: int, what: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Moved:
+class _RecentMove:
     at: float
     broker: Key
 
@@ -246,7 +245,7 @@ class RecentMoves:
 
     def __init__(self, window_seconds: float) -> None:
         self.window_seconds = window_seconds
-        self._moved: dict[Key, _Moved] = {}
+        self._moved: dict[Key, _RecentMove] = {}
         self.under_way: set[Key] = set()
 
     def order(self, key: Key) -> None:
@@ -257,7 +256,7 @@ class RecentMoves:
         known = key in self.under_way
         self.under_way.discard(key)
         if broker is not None:
-            self._moved[key] = _Moved(at, broker)
+            self._moved[key] = _RecentMove(at, broker)
         return known
 
     def forget(self, report: LoadReported) -> None:
@@ -287,7 +286,7 @@ class RecentMoves:
         snapshot = replace(report.snapshot, places=places)
         return Problem(snapshot, held, report.open, report.closing)
 
-    def _found(self, report: LoadReported) -> Iterator[tuple[int, _Moved]]:
+    def _found(self, report: LoadReported) -> Iterator[tuple[int, _RecentMove]]:
         if not self._moved:
             return
         for session, key in enumerate(report.keys):
@@ -295,5 +294,5 @@ class RecentMoves:
             if move is not None:
                 yield session, move
 
-    def _rests(self, move: _Moved, report: LoadReported) -> bool:
+    def _rests(self, move: _RecentMove, report: LoadReported) -> bool:
         return report.heard - move.at < self.window_seconds

@@ -60,18 +60,9 @@ class RefusedLoginError(BrokerwiseError):
     """A login with a wrong token, or with a name that the token is not for."""
 
 
-@dataclass(frozen=True)
-class Identity:
-    """A user, or another broker, that has logged in."""
-
-    user: str
-    source: str
-    is_peer: bool
-
-
-def check_login(keys: Keys, login: Login) -> Identity:
-    """Who has logged in. Raises RefusedLoginError. The messages of another broker keep
-    the source that they came with."""
+def check_login(keys: Keys, login: Login) -> Role:
+    """Who has logged in: a user, or another broker. Raises RefusedLoginError. The
+    messages of another broker keep the source that they came with."""
     holder = keys.holder(login.token)
     if holder is None or holder.name != login.user or holder.role is Role.OPERATOR:
         raise RefusedLoginError(f"wrong token for {login.user!r}")
@@ -79,12 +70,12 @@ def check_login(keys: Keys, login: Login) -> Identity:
         raise RefusedLoginError(
             f"found protocol version {login.version}, expected {VERSION}"
         )
-    source = login.source or login.user
-    if not may_publish_as(login.user, source):
+    if login.source and not may_publish_as(login.user, login.source):
         raise RefusedLoginError(
-            f"found source {source!r}, expected {login.user!r} or {login.user}/..."
+            f"found source {login.source!r}, expected {login.user!r} or "
+            f"{login.user}/..."
         )
-    return Identity(login.user, source, holder.role is Role.BROKER)
+    return holder.role
 
 
 class ConnectionLimit:
@@ -251,7 +242,8 @@ class Connections:
             self.hang_up(session, code, reason)
 
     def tick(self, seconds: float) -> None:
-        """So much time has passed: let in those who were held back."""
+        """`seconds` have passed: read again from publishers that were over their rate,
+        and refuse connections that have not logged in by now."""
         now = self._loop.time()
         late = [c for c in self._strangers if now - c.opened_at > LOGIN_SECONDS]
         for connection in late:
@@ -284,12 +276,10 @@ class Connections:
         if not isinstance(frame, Login):
             name = type(frame).__name__.lower()
             raise FrameError(f"found {name} as the first frame, expected login")
-        found = check_login(self._keys, frame)
+        is_peer = check_login(self._keys, frame) is Role.BROKER
         del self._strangers[connection]
-        now = self._loop.time()
-        session = Session(
-            connection, found.user, found.source, now, is_peer=found.is_peer
-        )
+        source, now = frame.source or frame.user, self._loop.time()
+        session = Session(connection, frame.user, source, now, is_peer=is_peer)
         connection.owner = session
         self.sessions[session] = None
         session.send(self._welcome())

@@ -81,7 +81,7 @@ class TopicLoads:
 
 
 @dataclass(frozen=True)
-class _Left:
+class _FormerRate:
     """What was known of a topic when its last session left, at that time."""
 
     rate: float
@@ -103,7 +103,7 @@ class ByteRates:
     def __init__(self, router: MessageRouter) -> None:
         self._router = router
         self._rates: dict[str, MovingRate] = {}
-        self._left: dict[str, _Left] = {}
+        self._left: dict[str, _FormerRate] = {}
         self._now = 0.0
 
     def look(self, now: float) -> None:
@@ -118,7 +118,7 @@ class ByteRates:
                 rates[name] = rate
         for name, rate in self._rates.items():
             if name not in rates:
-                self._leave(name, _Left(rate.per_second, rate.weight, now))
+                self._leave(name, _FormerRate(rate.per_second, rate.weight, now))
         self._rates, self._now = rates, now
         self._left = {
             name: left
@@ -139,7 +139,7 @@ class ByteRates:
             for name, left in sorted(self._left.items())
         )
 
-    def _leave(self, topic: str, left: _Left) -> None:
+    def _leave(self, topic: str, left: _FormerRate) -> None:
         """A short visit does not make forget what a long one had found."""
         before = self._left.get(topic)
         if before is None or before.weight_at(left.at) <= left.weight:

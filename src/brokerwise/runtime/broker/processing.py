@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, cast
 
 import msgspec
@@ -25,7 +24,7 @@ from brokerwise.runtime.broker.step_worker import Reply
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_BYTES, STEP_QUEUE_MESSAGES
 from brokerwise.runtime.protocol.names import found_for, is_pattern
 
-Done = Callable[[bytes | None], None]
+OnDone = Callable[[bytes | None], None]
 
 START_SECONDS = 30.0  # a worker that is not ready by then is ended
 STOP_SECONDS = 2.0  # one that has been asked to end is killed after this long
@@ -209,8 +208,8 @@ class Step:
         self.counts = StepCounts()
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._bytes = 0
-        self._waiting: deque[tuple[bytes, Done]] = deque()
-        self._sent: deque[tuple[bytes, Done]] = deque()
+        self._waiting: deque[tuple[bytes, OnDone]] = deque()
+        self._sent: deque[tuple[bytes, OnDone]] = deque()
         self._idle: asyncio.Event = asyncio.Event()
         self._idle.set()
         self._worker: StepWorker | None = None
@@ -226,12 +225,7 @@ class Step:
         self._send()  # what has lined up meanwhile
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Cancelled, it kills the worker."""
         assert self._keeper is not None
         self._keeper.cancel()
@@ -247,7 +241,7 @@ class Step:
         """How many messages wait or are being worked on."""
         return len(self._waiting) + len(self._sent)
 
-    def submit(self, data: bytes, done: Done) -> bool:
+    def submit(self, data: bytes, done: OnDone) -> bool:
         """Put the JSON value of a message in; False if too many wait already.
 
         `done` is called once, from the event loop, in the order of submitting, with

@@ -2,8 +2,8 @@
 
 `SessionHandler.handle` is where each frame of a session is answered. A subscription to
 a topic that the broker does not carry waits in the `JoinQueue` until the coordinator
-has let the broker join it. Channels are in `channels`, moves in `moves`; messages go to
-`router`. What the shell must do comes back as commands, which `process` carries out.
+has let the broker join it. Channels are in `channels`, moves in `sessions`; messages go
+to `router`. What the shell must do comes back as commands, which `process` carries out.
 """
 
 import logging
@@ -13,9 +13,8 @@ from itertools import islice
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.broker.channels import ChannelSubscriptions
-from brokerwise.runtime.broker.moves import Moves
 from brokerwise.runtime.broker.router import Feed, LookUpRoute, MessageRouter
-from brokerwise.runtime.broker.sessions import Session
+from brokerwise.runtime.broker.sessions import Moves, Session
 from brokerwise.runtime.broker.topics import RoutedMessage, Topic
 from brokerwise.runtime.protocol.control import CursorRow, JoinAnswer, MoveAnswer
 from brokerwise.runtime.protocol.frames import (

@@ -9,11 +9,9 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.client.content import wrap
 from brokerwise.runtime.client.context import ClientContext, SharedTimer
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.errors import (
@@ -22,7 +20,7 @@ from brokerwise.runtime.client.errors import (
     NoBrokerError,
     UnknownTopicError,
 )
-from brokerwise.runtime.client.events import Event, Notice, Received, Refused
+from brokerwise.runtime.client.events import Event, Notice, Received, Refused, wrap
 from brokerwise.runtime.client.inbox import EventQueue, Inbox
 from brokerwise.runtime.client.links import BrokerFrame, Link, Links
 from brokerwise.runtime.client.publisher import Publisher
@@ -118,12 +116,7 @@ class Client:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._opened is not None:
             await self._opened.close(handled=kind is None)
 
@@ -232,7 +225,8 @@ class Client:
     async def publish_content(self, content: Point, data: Any) -> None:
         """On an overlay: send data to all who want content at this point.
 
-        Raises WrongRangeError if it is outside. Cancelling: as `publish`.
+        Raises WrongRangeError if the overlay has no such point. Cancelling: as
+        `publish`.
         """
         axes = await self._space()
         if not axes:

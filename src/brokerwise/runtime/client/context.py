@@ -24,8 +24,8 @@ _timers: "WeakKeyDictionary[asyncio.AbstractEventLoop, SharedTimer]" = (
 
 
 class SharedTimer:
-    """Calls those who watch every half second, and those who owe an acknowledgement
-    soon: within ACK_SECONDS, once. It costs nothing while nobody does."""
+    """Calls what `watch` was given every half second, and what `soon` was given once,
+    within ACK_SECONDS. It costs nothing while there is nothing to call."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -40,10 +40,6 @@ class SharedTimer:
         if found is None:
             found = _timers[loop] = cls(loop)
         return found
-
-    @property
-    def is_ticking(self) -> bool:
-        return self._ticking is not None
 
     def watch(self, tick: Callable[[float], None]) -> None:
         self._watching[tick] = None
@@ -77,7 +73,7 @@ class SharedTimer:
 class ClientContext:
     """What the parts of a client share: who it is, whom it talks to, what has ended it.
 
-    `changed` tells whoever waits that something is not as it was. `failure` is the
+    `changed` is notified when something is not as it was. `failure` is the
     error that has ended the client, if one has."""
 
     user: str

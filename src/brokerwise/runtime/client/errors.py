@@ -12,9 +12,7 @@ class UnknownTopicError(InputError):
 
     def __init__(self, topics: Sequence[str], reason: str = "") -> None:
         self.topics = tuple(topics)
-        shown = ", ".join(map(repr, self.topics[:3]))
-        more = f" and {len(self.topics) - 3:,} more" if len(self.topics) > 3 else ""
-        super().__init__(reason or f"there is no topic {shown}{more}")
+        super().__init__(reason or f"there is no topic {_listed(topics)}")
 
 
 class NotInPlanError(UnknownTopicError):
@@ -22,11 +20,13 @@ class NotInPlanError(UnknownTopicError):
 
     def __init__(self, user: str, topics: Sequence[str]) -> None:
         self.user = user
-        shown = ", ".join(map(repr, topics[:3]))
-        more = f" and {len(topics) - 3:,} more" if len(topics) > 3 else ""
-        super().__init__(
-            topics, f"the plan of this fleet gives {user!r} no broker for {shown}{more}"
-        )
+        reason = f"the plan of this fleet gives {user!r} no broker for "
+        super().__init__(topics, reason + _listed(topics))
+
+
+def _listed(topics: Sequence[str]) -> str:
+    more = f" and {len(topics) - 3:,} more" if len(topics) > 3 else ""
+    return ", ".join(map(repr, topics[:3])) + more
 
 
 class NoBrokerError(InputError):

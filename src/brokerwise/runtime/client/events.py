@@ -1,9 +1,19 @@
-"""What a client tells its application: messages, gaps, and how its sessions fare."""
+"""What a client tells its application: messages, gaps, and how its sessions fare.
 
+On an overlay a message holds content: a point, and what is at it. It travels as
+{"content": {...}, "data": ...}; the application gets `data` alone, of the points that
+it wants (`wanted`).
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+
+from brokerwise.runtime.protocol.subchannels import PREFIX, Box, Point
+
+_POINT, _DATA = "content", "data"
 
 
 class Received(msgspec.Struct, frozen=True, tag_field="type", tag="message"):
@@ -73,3 +83,43 @@ class Refused:
 
 
 Notice = Connected | Moved | Disconnected | Retrying | Refused
+
+
+def wrap(point: Point, data: Any) -> dict[str, Any]:
+    return {_POINT: dict(point), _DATA: data}
+
+
+def wanted(events: Iterable[Event], boxes: Iterable[Box]) -> list[Event]:
+    """Of the messages of sub-channels, those that one of the boxes holds: a
+    sub-channel may reach beyond them. What has no point is kept."""
+    kept: list[Event] = []
+    for event in events:
+        point = _point_of(event) if isinstance(event, Received) else None
+        if point is None:
+            kept.append(event)
+        elif any(_holds(box, point) for box in boxes):
+            assert isinstance(event, Received)
+            kept.append(msgspec.structs.replace(event, data=event.data[_DATA]))
+    return kept
+
+
+def _point_of(message: Received) -> Point | None:
+    data = message.data
+    if not (message.topic.startswith(PREFIX) and isinstance(data, dict)):
+        return None
+    point = data.get(_POINT)
+    if data.keys() != {_POINT, _DATA} or not isinstance(point, dict):
+        return None
+    return point if all(map(_is_number, point.values())) else None
+
+
+def _holds(box: Box, point: Point) -> bool:
+    """Its bounds are part of it."""
+    return all(
+        attribute in point and low <= point[attribute] <= high
+        for attribute, (low, high) in box.items()
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

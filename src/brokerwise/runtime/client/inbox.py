@@ -11,9 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.content import wanted
 from brokerwise.runtime.client.context import SharedTimer
-from brokerwise.runtime.client.events import Event, GapTold, Received
+from brokerwise.runtime.client.events import Event, GapTold, Received, wanted
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.tasks import Signal
 from brokerwise.runtime.protocol.control import CursorRow
@@ -64,7 +63,8 @@ class _Topic:
 
 
 class StreamMerger:
-    """Hands on each message once, in the order of its source, whoever brings it.
+    """Hands on each message once, in the order of its source, whichever connection
+    brings it.
 
     Each connection is a stream, by a number that is never used again. A stream brings
     the messages of a topic in the order of their sources, every one of them after the
@@ -73,15 +73,12 @@ class StreamMerger:
     A gap is told as soon as no stream can close it any more, and only then. Calls
     return what to tell the application, in order.
 
-    Parameters
-    ----------
-    unheard
-        A source whose messages are never delivered here, and so are no gap: on an
-        overlay, the client itself.
+    `unheard` is a source whose messages are never delivered here, and so are no gap:
+    on an overlay, the client itself.
     """
 
-    def __init__(self, unheard: str | None = None) -> None:
-        self.unheard = unheard
+    def __init__(self) -> None:
+        self.unheard: str | None = None
         self._topics: dict[str, _Topic] = {}
         self._of_stream: dict[int, set[str]] = {}
 
@@ -143,7 +140,7 @@ class StreamMerger:
     # What there is
 
     def knows(self, topic: str) -> bool:
-        """Whether a topic has been served, ever since it is wanted."""
+        """True if a topic has been served, ever since it is wanted."""
         return topic in self._topics
 
     def topics_of(self, stream: int) -> set[str]:
@@ -287,8 +284,8 @@ class StreamMerger:
 
 
 class Acknowledger:
-    """Acknowledges every so many messages of a link, or soon after the first that is
-    not; all links of all clients share one timer.
+    """Acknowledges every `ack_every` messages of a link, or soon after the first that
+    is not; all links of all clients share one timer.
 
     The count, and the cursors of direct topics, are of what has been received. Those of
     channels are of what the application has dealt with: if it ends, it can go on there.
@@ -310,7 +307,8 @@ class Acknowledger:
             self._soon(link)
 
     def handled(self, message: Received, links: Iterable[Link]) -> None:
-        """A channel's result has been dealt with; tell whoever serves the topic."""
+        """A channel's result has been dealt with; tell the brokers that serve its
+        topic."""
         self._handled[message.topic] = (message.epoch, message.seq)
         for link in links:
             link.changed[message.topic, SOURCE] = None
@@ -349,7 +347,7 @@ class Acknowledger:
 
 
 class EventQueue(AsyncIterator[Event]):
-    """What waits for the application: hands events to whoever iterates, in order.
+    """What waits for the application, which iterates over it.
 
     `on_full` and `on_room` tell those who fill it when to pause: what they were about
     to add still fits. `on_handled` is called with a channel's result once the next
@@ -362,7 +360,7 @@ class EventQueue(AsyncIterator[Event]):
         self,
         on_full: Callable[[], None],
         on_room: Callable[[], None],
-        on_handled: Callable[[Received], None] = lambda message: None,
+        on_handled: Callable[[Received], None],
     ) -> None:
         self.is_full = False
         self._events: deque[Event] = deque()
@@ -382,13 +380,13 @@ class EventQueue(AsyncIterator[Event]):
             self._on_full()
 
     def close(self, failure: BrokerwiseError | None = None) -> None:
-        """Nothing more comes; whoever iterates gets the rest, then the failure."""
+        """Nothing more comes; the application gets the rest, then the failure."""
         if not self._closed:
             self._closed, self._failure = True, failure
             self._arrived.notify()
 
     def settle(self) -> None:
-        """Whoever iterates has dealt with what it got last."""
+        """The application has dealt with what it got last."""
         last, self._handed_out = self._handed_out, None
         if isinstance(last, Received) and last.source == SOURCE:
             self._on_handled(last)

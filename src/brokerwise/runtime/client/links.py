@@ -49,8 +49,8 @@ IDLE_TICKS = 4  # that a link which nobody needs is kept: someone may yet
 
 
 class LinkOwner(Protocol):
-    """Whoever a link belongs to. None of these is called from inside a call of the
-    link's methods."""
+    """What a link belongs to. None of these is called from inside a call of the link's
+    methods."""
 
     def received(self, link: "Link", message: Received) -> None: ...
 
@@ -148,7 +148,7 @@ class Link:
 
     @property
     def has_room(self) -> bool:
-        """Whether the broker takes one more message without a confirmation. Once it
+        """True if the broker takes one more message without a confirmation. Once it
         hangs up it does not, though what was sent before may still be heard."""
         if (
             self.welcome is None
@@ -205,7 +205,7 @@ class Link:
         self.idle_ticks = IDLE_TICKS
 
     def is_needed(self, needed: bool) -> bool:
-        """Whether to keep it; called at every tick, with whether someone needs it."""
+        """True if it is to be kept; called at every tick."""
         self.idle_ticks = 0 if needed else self.idle_ticks + 1
         return self.idle_ticks < IDLE_TICKS
 
@@ -315,8 +315,8 @@ class Links:
 
     async def reach(self, address: Address) -> Link:
         """A connection that can be used, a new one if need be; one that is silent
-        stays open beside it. Whoever else asks meanwhile shares it, so cancelling
-        this loses nothing.
+        stays open beside it. All who ask meanwhile share it, so cancelling this loses
+        nothing.
 
         Raises what `Link.open` raises.
         """

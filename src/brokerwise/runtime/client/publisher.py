@@ -26,7 +26,7 @@ from brokerwise.runtime.protocol.control import Address, Route
 from brokerwise.runtime.protocol.frames import Publish, StaleRoute, encode
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 
-UNKNOWN_GENERATION = 0  # older than any: whoever gets the message passes it on
+UNKNOWN_GENERATION = 0  # older than any: a broker that gets the message passes it on
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Choice:
 
 
 @dataclass
-class _Known:
+class _TopicRoutes:
     """The newest route, and the one that was complete when it was last used."""
 
     newest: Route
@@ -53,18 +53,18 @@ class Routes:
 
     A new route is used once all its brokers can be reached. Until then the old one
     goes on, under its own generation, and its brokers pass on what the new ones miss.
-    When a broker of that is gone too, whoever can be reached gets the message under a
-    generation so old that it is passed on to all others.
+    When a broker of that is gone too, those that can be reached get the message under
+    a generation so old that it is passed on to all others.
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _TopicRoutes] = {}
 
     def learn(self, route: Route) -> bool:
         """Take a route; False if it is no newer than what was known."""
         known = self._known.get(route.topic)
         if known is None:
-            self._known[route.topic] = _Known(route)
+            self._known[route.topic] = _TopicRoutes(route)
             return True
         if route.generation <= known.newest.generation:
             return False
@@ -200,7 +200,7 @@ class Publisher:
             await self._progressed.wait()
 
     def knows(self, topic: str) -> bool:
-        """Whether there is such a topic, as far as we have heard."""
+        """True if there is such a topic, as far as we have heard."""
         return self._routes.knows(topic)
 
     # What brokers say

@@ -169,7 +169,7 @@ class Questions:
         self._send(Subscribe(ranges=box), Question(link, set(), ranges))
 
     def wait_for(self, link: Link) -> bool:
-        """Whether a broker still owes an answer."""
+        """True if a broker still owes an answer."""
         return any(question.link is link for question in self._waiting.values())
 
     def find(self, number: int) -> Question | None:
@@ -338,13 +338,9 @@ class Subscriber:
         return next((k for k in reversed(self._served) if k.is_usable), None)
 
     def uses(self, link: Link) -> bool:
-        """Whether a link serves anything, or was asked to."""
+        """True if a link serves anything, or was asked to."""
         asked = self._questions.wait_for(link)
         return asked or link in self.moving or link in self._served
-
-    def leave(self, link: Link, topics: Iterable[str]) -> None:
-        """Listen to a broker no more, for these topics."""
-        self._inbox.leave(link.number, topics)
 
     def withdraw(self, topics: Iterable[str]) -> None:
         """Do not go where these were asked for, if that is not answered yet."""
@@ -603,4 +599,4 @@ class Mover:
             await self._inbox.progressed.wait(until - loop.time())
         if not new.is_open:
             raise LinkLostError(new.url, 1006, "it has gone in the middle of a move")
-        self._subscriber.leave(old, topics)
+        self._inbox.leave(old.number, topics)

@@ -101,10 +101,8 @@ def _approved_placement(place: Place, given: Place | None) -> ApprovedPlan:
     _refuse_wrong(place, _found(lambda: audit_directory(place, given)))
     plan = read_plan(place)
     workload = read_workload(given or Place(header.workload["path"]))
-    seed = replace(
-        placement_seed(plan, workload), period_seconds=workload.period_seconds
-    )
-    return ApprovedPlan(plan, workload, _signed(seed, place, header.digest))
+    seed = _signed(placement_seed(plan, workload), place, header.digest)
+    return ApprovedPlan(plan, workload, seed)
 
 
 def _approved_overlay(place: Place, given: Place | None) -> ApprovedPlan:
@@ -113,8 +111,8 @@ def _approved_overlay(place: Place, given: Place | None) -> ApprovedPlan:
     _refuse_wrong(place, _found(lambda: audit_overlay_directory(place, given)))
     plan = read_overlay_plan(place)
     network = read_network(given or Place(header.network["path"]))
-    seed = replace(overlay_seed(plan, network), period_seconds=network.period_seconds)
-    return ApprovedPlan(plan, network, _signed(seed, place, header.digest))
+    seed = _signed(overlay_seed(plan, network), place, header.digest)
+    return ApprovedPlan(plan, network, seed)
 
 
 def _approved_colocation(place: Place, given: Place | None) -> ApprovedPlan:
@@ -123,9 +121,8 @@ def _approved_colocation(place: Place, given: Place | None) -> ApprovedPlan:
     audit = _found(lambda: audit_colocation_directory(place, topics=given))
     _refuse_wrong(place, audit)
     seed = colocation_seed(stored.plan, stored.topics)
-    return ApprovedPlan(
-        stored.plan, stored.topics, _signed(seed, place, stored.header.digest)
-    )
+    seed = _signed(seed, place, stored.header.digest)
+    return ApprovedPlan(stored.plan, stored.topics, seed)
 
 
 def _meant(topic: str, seed: Seed) -> list[str]:

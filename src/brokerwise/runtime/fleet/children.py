@@ -38,65 +38,36 @@ class StartError(BrokerwiseError):
     not end either."""
 
     def __init__(
-        self,
-        name: str,
-        exit_code: int | None,
-        last_line: str,
-        seconds: float,
-        log: Path,
+        self, program: "Program", exit_code: int | None, last_line: str
     ) -> None:
-        self.name, self.exit_code, self.last_line = name, exit_code, last_line
+        self.name, self.exit_code, self.last_line = program.name, exit_code, last_line
         happened = (
-            f"was not ready within {seconds:g} s"
+            f"was not ready within {program.start_seconds:g} s"
             if exit_code is None
             else f"exited with {exit_code} before it was ready"
         )
         said = f"last output: {last_line!r}" if last_line else "it said nothing"
         super().__init__(
-            f"{self.subject(name)} {happened}; {said}", hint=f"All it said: {log}"
+            f"{program.subject} {happened}; {said}", hint=f"All it said: {program.log}"
         )
-
-    @staticmethod
-    def subject(name: str) -> str:
-        return f"broker {name!r}"
-
-
-class BrokerStartError(StartError):
-    """A broker process ended before it announced its port."""
-
-
-class CoordinatorStartError(StartError):
-    """The coordinator ended before it announced its port."""
-
-    @staticmethod
-    def subject(name: str) -> str:
-        return f"the {name}"
-
-
-class DataClusterStartError(StartError):
-    """The data cluster ended before it announced its port."""
-
-    @staticmethod
-    def subject(name: str) -> str:
-        return "the data cluster"
 
 
 @dataclass(frozen=True)
 class Program:
     """What to run, and how: `launch` goes to its standard input as one JSON line.
 
-    `keep_open` are file descriptors that it inherits. What it says on stderr, and on
-    stdout but for the line that announces it, is added to `log`. `lasting`: it is to
-    be there as long as the fleet, on the port that it had first. `failure` is raised
-    if it does not come up.
+    `subject` is what messages call it. `keep_open` are file descriptors that it
+    inherits. What it says on stderr, and on stdout but for the line that announces it,
+    is added to `log`. `lasting`: it is to be there as long as the fleet, on the port
+    that it had first.
     """
 
     command: tuple[str, ...]
     launch: Launch
+    subject: str
     log: Path
     keep_open: tuple[int, ...] = ()
     lasting: bool = False
-    failure: type[StartError] = BrokerStartError
     start_seconds: float = START_SECONDS
     stop_seconds: float = STOP_SECONDS
 
@@ -133,7 +104,7 @@ async def running_child(program: Program) -> AsyncIterator[Child]:
         try:
             transport, watch = await _start(program, output)
         except OSError as cause:
-            raise _start_error(program, None, str(cause)) from cause
+            raise StartError(program, None, str(cause)) from cause
         try:
             ready = await _announced(program, watch, said_before)
             async with bounded_log(program.log):
@@ -166,11 +137,7 @@ async def _announced(program: Program, watch: "_Watch", said_before: int) -> Rea
     if watch.ready.done():
         return watch.ready.result()
     code = watch.exited.result() if watch.exited.done() else None
-    raise _start_error(program, code, _last_line(program.log, said_before))
-
-
-def _start_error(program: Program, code: int | None, said: str) -> StartError:
-    return program.failure(program.name, code, said, program.start_seconds, program.log)
+    raise StartError(program, code, _last_line(program.log, said_before))
 
 
 def _last_line(log: Path, start: int) -> str:
@@ -331,7 +298,7 @@ class Keeper:
                 failed = pause is not None and pause > 0
                 level = logging.WARNING if failed else logging.INFO
                 self._say(level, _what_happened(self.name, code, pause))
-        except Exception as error:  # also one that nobody thought of
+        except Exception as error:  # also one that is not expected
             if self._first.done():
                 log.exception("%s is not kept running any more", self.name)
                 raise

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FleetFile:
-    """How to reach a fleet. Whoever can read it can do anything to the fleet.
+    """How to reach a fleet. All who can read it can do anything to the fleet.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class FleetFile:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether another machine keeps it: this is a copy of its file."""
+        """True if another machine keeps it: this is a copy of its file."""
         return self.machine not in ("", machine())
 
     @property
@@ -172,7 +172,7 @@ def remove_fleet(state: Path) -> None:
 def state_secret(state: Path) -> bytes:
     """What all keys of this state's fleets are made of. The first one makes it.
 
-    Whoever calls holds the lock of the state directory. Raises InputError for a file
+    The caller holds the lock of the state directory. Raises InputError for a file
     that is damaged, or that others than its owner can get at.
     """
     path = state / _SECRET

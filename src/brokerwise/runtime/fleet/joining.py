@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from brokerwise.model.errors import InputError
@@ -14,6 +13,7 @@ from brokerwise.runtime.fleet.operator import OperationRefusedError, Operator
 from brokerwise.runtime.fleet.settings import Settings, Tls
 from brokerwise.runtime.fleet.supervisor import Programs, all_running
 from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.process.launch import Ready
 from brokerwise.runtime.protocol.names import next_broker, refusal
 from brokerwise.runtime.protocol.tokens import Keys
 
@@ -24,22 +24,10 @@ _ASK_SECONDS = 2.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class JoinedBroker:
-    name: str
-    url: str
-    pid: int
-    keeper: Keeper
-
-
 @asynccontextmanager
 async def joined_broker(
-    fleet: FleetFile,
-    state: Path,
-    name: str = "",
-    *,
-    settings: Settings | None = None,
-) -> AsyncIterator[JoinedBroker]:
+    fleet: FleetFile, state: Path, settings: Settings, name: str = ""
+) -> AsyncIterator[tuple[Ready, Keeper]]:
     """A broker that has registered with the fleet; it ends with the context.
 
     Without a name it gets the next free one of b0, b1, ... One that a rolling
@@ -56,14 +44,14 @@ async def joined_broker(
             hint="Leave --name out, and a free one is taken.",
         )
     keys = Keys.of_secret(bytes.fromhex(fleet.secret))
-    programs = Programs(state, keys, settings or joining_settings(fleet))
+    programs = Programs(state, keys, settings)
     broker = programs.broker(name, fleet.coordinator, fleet.data_cluster)
     keeper = programs.keeper(broker)
     async with all_running([keeper]):
         ready = await keeper.came_up()
         log.info("broker %r has joined the fleet at %s", name, fleet.coordinator)
         try:
-            yield JoinedBroker(name, ready.url, ready.pid, keeper)
+            yield ready, keeper
         finally:
             log.info("broker %r leaves the fleet at %s", name, fleet.coordinator)
 
@@ -82,20 +70,21 @@ def joining_settings(fleet: FleetFile, host: str = "") -> Settings:
     return Settings(host=host or fleet.host, tls=tls)
 
 
-async def fleet_ended(fleet: FleetFile, patience: float = SILENT_SECONDS) -> None:
+async def fleet_ended(fleet: FleetFile) -> None:
     """Returns when the process that keeps the fleet has gone; if another machine
-    keeps it, when the coordinator has not answered for so long, or refuses us."""
+    keeps it, when the coordinator has not answered for SILENT_SECONDS, or refuses
+    us."""
     if fleet.is_elsewhere:
-        await _coordinator_over(fleet, patience)
+        await _coordinator_over(fleet)
         return
     while fleet.running:
         await asyncio.sleep(_POLL_SECONDS)
 
 
-async def _coordinator_over(fleet: FleetFile, patience: float) -> None:
+async def _coordinator_over(fleet: FleetFile) -> None:
     operator, loop = Operator(fleet), asyncio.get_running_loop()
     heard = loop.time()
-    while loop.time() - heard < patience:
+    while loop.time() - heard < SILENT_SECONDS:
         try:
             await operator.status()
         except UnreachableError:
@@ -104,4 +93,4 @@ async def _coordinator_over(fleet: FleetFile, patience: float) -> None:
             return
         else:
             heard = loop.time()
-        await asyncio.sleep(min(_ASK_SECONDS, patience / 10))
+        await asyncio.sleep(_ASK_SECONDS)

@@ -177,8 +177,8 @@ def _overlay_parts(
 def colocation_seed(plan: ColocationPlan, topics: TopicTable) -> Seed:
     """Brokers b0, b1, ... as the plan numbers them, and every topic at home at one.
 
-    A topic's step takes the processor time that the plan counts on; whoever runs the
-    fleet gives it a real one. A topic that was split has replicas, topics of their own.
+    A topic's step takes the processor time that the plan counts on; operators give it
+    a real one. A topic that was split has replicas, topics of their own.
     """
     names = replica_names(plan, topics)
     replicas = plan.replicas

@@ -20,13 +20,9 @@ import msgspec
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.children import (
-    BrokerStartError,
-    CoordinatorStartError,
-    DataClusterStartError,
     Keeper,
     Program,
     Restarts,
-    StartError,
     Tell,
 )
 from brokerwise.runtime.fleet.files import (
@@ -223,7 +219,7 @@ async def _fleet_file(
 @dataclass(frozen=True)
 class Programs:
     """`run` names this start of the fleet. `lock` is the state directory's, handed
-    down; neither for a broker that joins from outside. Brokers do not get the keys of
+    down; neither for a broker that joins later. Brokers do not get the keys of
     operators."""
 
     state: Path
@@ -239,7 +235,8 @@ class Programs:
             state=str(self.state.resolve()),
             data_cluster=data_cluster,
         )
-        return self._program(self.settings.coordinator, launch, CoordinatorStartError)
+        program = self._program(self.settings.coordinator, launch, "the coordinator")
+        return replace(program, lasting=True)
 
     def data_cluster(self, settings: DataClusterSettings) -> Program:
         launch = replace(
@@ -248,8 +245,8 @@ class Programs:
             master=settings.master,
             conf=dict(settings.conf),
         )
-        program = self._program(settings.command, launch, DataClusterStartError)
-        return replace(program, stop_seconds=settings.stop_seconds)
+        program = self._program(settings.command, launch, "the data cluster")
+        return replace(program, lasting=True, stop_seconds=settings.stop_seconds)
 
     def broker(self, name: str, coordinator: str, data_cluster: str = "") -> Program:
         launch = replace(
@@ -260,7 +257,7 @@ class Programs:
             nice=self.settings.broker_nice,
             step_limit=self.settings.step_limit,
         )
-        return self._program(self.settings.broker, launch, BrokerStartError)
+        return self._program(self.settings.broker, launch, f"broker {name!r}")
 
     def keeper(self, program: Program, tell: Tell = lambda line: None) -> Keeper:
         first, most = self.settings.first_pause, self.settings.longest_pause
@@ -282,17 +279,16 @@ class Programs:
         )
 
     def _program(
-        self, command: tuple[str, ...], launch: Launch, failure: type[StartError]
+        self, command: tuple[str, ...], launch: Launch, subject: str
     ) -> Program:
         return Program(
             command,
             launch,
+            subject,
             log_path(self.state, launch.name),
             self.lock,
-            failure is not BrokerStartError,
-            failure,
-            self.settings.start_seconds,
-            self.settings.stop_seconds,
+            start_seconds=self.settings.start_seconds,
+            stop_seconds=self.settings.stop_seconds,
         )
 
 
@@ -375,7 +371,7 @@ class StopResult:
     forced: bool = False
 
 
-async def stop_fleet(state: Path, seconds: float = STOP_SECONDS) -> StopResult:
+async def stop_fleet(state: Path) -> StopResult:
     """End the fleet of a state directory; nothing of it runs any more afterwards.
 
     One that was killed before is put away. Only the process that holds the lock is
@@ -393,19 +389,19 @@ async def stop_fleet(state: Path, seconds: float = STOP_SECONDS) -> StopResult:
     ran = keeper is not None and keeper.send(signal.SIGTERM)
     if keeper is None or not (ran or fleet_path(state).exists()):
         return StopResult(None)
-    forced = ran and not await _gone(keeper, seconds)
+    forced = ran and not await _gone(keeper)
     if forced:
         keeper.send(signal.SIGKILL)
-        if not await _gone(keeper, seconds):
+        if not await _gone(keeper):
             raise BrokerwiseError(f"process {keeper.pid} does not end, even by SIGKILL")
     async with hold_lock(state):
         remove_fleet(state)
     return StopResult(keeper.pid, ran, forced)
 
 
-async def _gone(keeper: ProcessId, seconds: float) -> bool:
+async def _gone(keeper: ProcessId) -> bool:
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + seconds
+    deadline = loop.time() + STOP_SECONDS
     while keeper.running:
         if loop.time() > deadline:
             return False

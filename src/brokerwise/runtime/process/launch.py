@@ -2,8 +2,8 @@
 
 It is started with one JSON line on its standard input, a `Launch`. Keys are in it,
 which a command line would show to everyone on the machine. It says that it can be used
-with one line on its standard output, `Ready`. When its standard input ends, whoever
-started it has gone, and it stops.
+with one line on its standard output, `Ready`. When its standard input ends, its parent
+has gone, and it stops.
 """
 
 import asyncio
@@ -93,8 +93,8 @@ class Ready:
 def run_process(work: Callable[[Launch], int]) -> int:
     """Do what the launch says; the exit code of that, or 3 after a failure.
 
-    Whatever it ends with, its log says why: also an error that nobody thought of, or
-    a crash of the interpreter.
+    Whatever it ends with, its log says why: also an unexpected error, or a crash
+    of the interpreter.
     """
     faulthandler.enable()
     set_up(_program_name(), LogSettings())  # for a launch that cannot be read
@@ -151,8 +151,8 @@ def announce(name: str, url: str) -> None:
 
 
 def stop_requested() -> asyncio.Event:
-    """Set on SIGTERM, on SIGINT, and when standard input ends: whoever started this
-    process has gone."""
+    """Set on SIGTERM, on SIGINT, and when standard input ends: the parent process has
+    gone."""
     loop = asyncio.get_running_loop()
     event = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

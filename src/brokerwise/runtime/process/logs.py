@@ -147,7 +147,7 @@ def escaped(text: str) -> str:
 def limited(
     log: logging.Logger, key: str, seconds: float = LIMITED_SECONDS
 ) -> "LimitedLog":
-    """For lines that strangers cause: at most one in so many seconds is logged.
+    """For lines that strangers cause: at most one in `seconds` is logged.
 
         limited(log, "login").warning("login of %r refused: %s", user, why)
 
@@ -182,15 +182,13 @@ last_logged: dict[str, tuple[float, int]] = {}  # when, and how many were left o
 
 
 @asynccontextmanager
-async def bounded_log(
-    path: Path, max_bytes: int = MAX_LOG_BYTES, seconds: float = LOOK_SECONDS
-) -> AsyncIterator[None]:
+async def bounded_log(path: Path) -> AsyncIterator[None]:
     """Rotate a log whenever it has grown too large, as long as the context lasts."""
 
     async def look() -> None:
         while True:
-            await asyncio.sleep(seconds)
-            rotate(path, max_bytes)
+            await asyncio.sleep(LOOK_SECONDS)
+            rotate(path)
 
     looking = asyncio.create_task(look())
     try:
@@ -200,7 +198,7 @@ async def bounded_log(
         await asyncio.gather(looking, return_exceptions=True)
 
 
-def rotate(path: Path, max_bytes: int = MAX_LOG_BYTES) -> bool:
+def rotate(path: Path) -> bool:
     """Put aside what a log holds, as NAME.1, if it is too large; True if so.
 
     Several processes (also Spark's JVM) have the file open, and append to it. So it
@@ -208,7 +206,7 @@ def rotate(path: Path, max_bytes: int = MAX_LOG_BYTES) -> bool:
     """
     old, fresh = path.with_name(f"{path.name}.1"), path.with_name(f"{path.name}.new")
     try:
-        if path.stat().st_size <= max_bytes:
+        if path.stat().st_size <= MAX_LOG_BYTES:
             return False
         with path.open("rb+") as now, fresh.open("wb") as kept:
             os.fchmod(kept.fileno(), path.stat().st_mode & 0o777)

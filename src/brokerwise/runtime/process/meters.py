@@ -3,7 +3,7 @@ enough for each topic to have one."""
 
 from math import ceil, expm1
 
-AVERAGE_SECONDS = 10.0  # what happened so long ago weighs 1/e of what happens now
+AVERAGE_SECONDS = 10.0  # after which what happened weighs 1/e of what happens now
 
 
 class MovingRate:
@@ -21,8 +21,6 @@ class MovingRate:
     ) -> None:
         """`total` is what the counter has at time `now`, in seconds of any clock that
         does not go backwards; `seconds` is the time constant."""
-        if not seconds > 0:
-            raise ValueError(f"a time constant is above 0 seconds, not {seconds}")
         self._seconds = seconds
         self._at = now
         self._total = total
@@ -62,13 +60,12 @@ class MovingRate:
 _BITS = 5
 _EXACT = 1 << (_BITS + 1)
 _MOST = (1 << 32) - 1  # microseconds, over an hour: what is above counts as this
-RELATIVE_ERROR = 1 / _EXACT
 
 
 class LatencyHistogram:
     """Counts of latencies in whole microseconds.
 
-    A percentile is that of nearest rank, off by at most `RELATIVE_ERROR` of itself.
+    A percentile is that of nearest rank, off by at most 1/64 of itself.
     Recording costs a few operations on small integers; memory grows with the largest
     latency seen, to 896 counts at most.
     """
@@ -78,7 +75,7 @@ class LatencyHistogram:
     def __init__(self) -> None:
         self.counts: list[int] = []
 
-    def record(self, microseconds: int, times: int = 1) -> None:
+    def record(self, microseconds: int) -> None:
         """Below 0, which clocks that differ give, counts as 0."""
         if not 0 <= microseconds <= _MOST:
             microseconds = min(max(microseconds, 0), _MOST)
@@ -88,10 +85,10 @@ class LatencyHistogram:
         else:
             index = microseconds
         try:
-            self.counts[index] += times
+            self.counts[index] += 1
         except IndexError:
             self.counts += [0] * (index + 1 - len(self.counts))
-            self.counts[index] += times
+            self.counts[index] += 1
 
     def merge(self, other: "LatencyHistogram") -> None:
         """Add all that another has recorded."""
@@ -100,17 +97,10 @@ class LatencyHistogram:
         for index, count in enumerate(other.counts):
             self.counts[index] += count
 
-    def clear(self) -> None:
-        self.counts.clear()
-
-    @property
-    def count(self) -> int:
-        return sum(self.counts)
-
     def percentiles(self, *percents: float) -> list[int]:
-        """Microseconds that so many percent of the latencies do not exceed, for each
-        of some percents above 0 and up to 100; all 0 if there are none."""
-        total = self.count
+        """For each of some percents, above 0 and up to 100, the microseconds that this
+        part of the latencies does not exceed; all 0 if there are none."""
+        total = sum(self.counts)
         return [self._at_rank(ceil(percent * total / 100)) for percent in percents]
 
     def _at_rank(self, rank: int) -> int:
@@ -118,11 +108,11 @@ class LatencyHistogram:
         for index, count in enumerate(self.counts):
             seen += count
             if seen >= rank:
-                return middle(index)
+                return _middle(index)
         return 0
 
 
-def middle(index: int) -> int:
+def _middle(index: int) -> int:
     """The latency that stands for all in a bucket."""
     if index < _EXACT:
         return index

@@ -20,7 +20,7 @@ class ReportingProcess:
 
     @classmethod
     async def start(cls, command: Sequence[str], task: bytes) -> "ReportingProcess":
-        """`task` is its first line. Whoever starts it stops it."""
+        """`task` is its first line. The caller stops it."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LIMIT

@@ -82,7 +82,7 @@ def paper_world(paper: Paper, seed: int) -> World:
         paper.topics,
         Visits(everyone, np.zeros(len(everyone)), np.full(len(everyone), inf)),
         _subscriptions(paper, wanting),
-        Rising.drawn(paper, rising),
+        RisingRates.drawn(paper, rising),
     )
 
 
@@ -122,7 +122,7 @@ def different_topics(user: Int64s, topics: int, rng: np.random.Generator) -> Int
 
 
 @dataclass(frozen=True, eq=False)
-class Rising:
+class RisingRates:
     """Rates that rise and fall: surge i of a topic begins at `begin[i]`, is at
     `factor[i]` times the `base` rate `slope` seconds later, and falls from `turn[i]`
     on. Those of one topic do not overlap."""
@@ -135,7 +135,7 @@ class Rising:
     slope: float
 
     @classmethod
-    def drawn(cls, paper: Paper, rng: np.random.Generator) -> "Rising":
+    def drawn(cls, paper: Paper, rng: np.random.Generator) -> "RisingRates":
         base = np.maximum(rng.normal(*paper.rate, paper.topics), 1.0)
         rests_from = np.zeros(paper.topics)
         each = round(paper.drawn * paper.topics)

@@ -42,7 +42,7 @@ class SimulationResult:
         The fleet at the last time.
     bound
         No placement of the sessions at the end has a lower maximum load.
-    mind
+    status
         What the balancer found last, in words.
     """
 
@@ -57,7 +57,7 @@ class SimulationResult:
     decisions: tuple[Verdict, ...]
     end: Snapshot
     bound: int
-    mind: str = ""
+    status: str = ""
 
     @cached_property
     def cov(self) -> Float64s:
@@ -119,7 +119,7 @@ def figures(run: SimulationResult) -> dict[str, Any]:
         "bound": _rounded(run, run.bound),
         "gap": run.gap,
         "load": _rounded(run, int(run.loads[-1].sum())),
-        "mind": run.mind,
+        "mind": run.status,
         **_sizes(run),
     }
 

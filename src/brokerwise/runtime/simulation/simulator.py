@@ -17,9 +17,8 @@ from brokerwise.model.interests import Interests
 from brokerwise.model.snapshot import Snapshot
 from brokerwise.model.units import checked_count
 from brokerwise.planners.balance.bound import lower_bound
-from brokerwise.planners.balance.solve import solve as solve_balance
 from brokerwise.planners.control import check_name
-from brokerwise.runtime.balancing.balancer import Balancer, Solve
+from brokerwise.runtime.balancing.balancer import Balancer
 from brokerwise.runtime.balancing.events import LoadReported, MoveEnded
 from brokerwise.runtime.balancing.placement import POLICIES, Candidate
 from brokerwise.runtime.balancing.settings import Settings
@@ -72,10 +71,8 @@ class SimulationOptions:
 _DENSE_CELLS = 2**26  # topics times brokers, up to which loads are added up in a table
 
 
-def simulate(
-    world: World, settings: SimulationOptions, solve: Solve = solve_balance
-) -> SimulationResult:
-    """Run a world from its beginning to its end; `solve` is what the balancer asks.
+def simulate(world: World, settings: SimulationOptions) -> SimulationResult:
+    """Run a world from its beginning to its end.
 
     The same world and settings give the same result. A report takes O(subscriptions +
     topics times brokers), and what the planner takes where there is something to plan.
@@ -87,7 +84,7 @@ def simulate(
             f"report_seconds: found {settings.report_seconds:g}, expected at most the "
             f"{world.seconds:g} seconds that it runs"
         )
-    run = _Run(world, settings, solve)
+    run = _Run(world, settings)
     for step in range(int(world.seconds / settings.report_seconds + 1e-9) + 1):
         run.step(step * settings.report_seconds)
     return run.result()
@@ -103,10 +100,10 @@ class _Moment:
 
 
 class _Run:
-    def __init__(self, world: World, settings: SimulationOptions, solve: Solve) -> None:
+    def __init__(self, world: World, settings: SimulationOptions) -> None:
         self._world, self._settings = world, settings
         self._placement = InitialPlacement(world, settings.placement, settings.seed)
-        self._balancer = Balancer(settings.balancing, solve)
+        self._balancer = Balancer(settings.balancing)
         self._noise = np.random.default_rng([settings.seed, 3])
         self._late: deque[_Moment] = deque()
         self._under_way: list[Move] = []
@@ -143,7 +140,7 @@ class _Run:
             decisions=self._balancer.verdicts,
             end=snapshot,
             bound=lower_bound(snapshot, snapshot.brokers),
-            mind=self._balancer.status if self._balancer.verdicts else "",
+            status=self._balancer.status if self._balancer.verdicts else "",
         )
 
     def _moment(self, time: float, online: Int32s) -> _Moment:

@@ -52,8 +52,8 @@ class Subscriptions:
         if overlap.any():
             wrong = int(np.argmax(overlap))
             raise InputError(
-                f"wishes: found topic {self.topic[wrong]} twice at once for user "
-                f"{self.user[wrong]}, at {self.begin[wrong + 1]:g} s"
+                f"subscriptions: found topic {self.topic[wrong]} twice at once for "
+                f"user {self.user[wrong]}, at {self.begin[wrong + 1]:g} s"
             )
 
     def at(self, time: float) -> Bools:
@@ -96,8 +96,8 @@ class World:
             raise InputError(f"seconds: found {self.seconds!r}, expected more than 0")
         for name, found, limit in (
             ("user of visits", self.visits.user, self.users),
-            ("user of wishes", self.subscriptions.user, self.users),
-            ("topic of wishes", self.subscriptions.topic, self.topics),
+            ("user of subscriptions", self.subscriptions.user, self.users),
+            ("topic of subscriptions", self.subscriptions.topic, self.topics),
         ):
             if len(found) and not 0 <= found.min() <= found.max() < limit:
                 raise InputError(

@@ -5,15 +5,17 @@ refused.
 `ARGUMENTS`: what may be called, with which arguments. `ANALYZED_...`: what Spark's
 analysis may make of it: checked once more, since a name can turn out to be something
 else (current_date, a variable, a column of files). Names are of classes of Spark,
-without org.apache.spark.sql.catalyst.
+without CATALYST.
 
 All functions give the same answer for the same records, wherever and whenever they run,
 and none makes much out of little: a text of a given length (repeat, space), rows,
-patterns that a text from outside can make endless.
+patterns that a text can be chosen for to take for ever.
 """
 
 import re
 from enum import Enum
+
+CATALYST = "org.apache.spark.sql.catalyst."
 
 
 def _classes(package: str, names: str) -> frozenset[str]:
@@ -245,28 +247,27 @@ FAILING = frozenset(
 )
 
 
-_ANALYZED_PLANS = """Project Filter Aggregate Join SubqueryAlias View Sort GlobalLimit
-    LocalLimit LimitAll Offset Distinct Union Except Intersect OneRowRelation
-    LocalRelation WithCTE CTERelationDef CTERelationRef LateralJoin"""
-ANALYZED_PLANS = frozenset(
-    f"plans.logical.{name}" for name in _ANALYZED_PLANS.split()
+ANALYZED_PLANS = _classes(
+    "plans.logical",
+    """Project Filter Aggregate Join SubqueryAlias View Sort GlobalLimit LocalLimit
+    LimitAll Offset Distinct Union Except Intersect OneRowRelation LocalRelation
+    WithCTE CTERelationDef CTERelationRef LateralJoin""",
 ) | {"org.apache.spark.sql.execution.LogicalRDD"}
 
-ANALYZED_SUBQUERIES = frozenset(
-    f"expressions.{name}"
-    for name in ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
-)
+ANALYZED_SUBQUERIES = SUBQUERIES | {"expressions.LateralSubquery"}
 
 # These stand for another expression, which is below them.
-_REPLACED = """ArrayAppend ArrayCompact ArrayPrepend ArraySize Base64 Between
+REPLACED = _classes(
+    "expressions",
+    """ArrayAppend ArrayCompact ArrayPrepend ArraySize Base64 Between
     DatetimeSub EqualNull Extract Get ILike Left LengthOfJsonArray NullIf
     NullIfResult NullIfZero Nvl Nvl2 ParseToDate ParseToTimestamp RegExpCount
     RegExpSubStr Right SplitPart StringTrimBoth TryAdd TryDivide TryMod TryMultiply
     TrySubtract UnaryPositive ZeroIfNull aggregate.BoolAnd aggregate.BoolOr
-    aggregate.CountIf aggregate.Median"""
-REPLACED = frozenset(f"expressions.{name}" for name in _REPLACED.split())
+    aggregate.CountIf aggregate.Median""",
+)
 
-_ANALYZED_EXPRESSIONS = """Abs Acos Acosh Add AddMonths Alias And ArrayContains
+_ANALYZED = """Abs Acos Acosh Add AddMonths Alias And ArrayContains
     ArrayDistinct ArrayExcept ArrayExists ArrayFilter ArrayForAll ArrayIntersect
     ArrayJoin ArrayMax ArrayMin ArrayPosition ArrayRemove ArraySort ArrayTransform
     ArrayUnion ArraysOverlap ArraysZip Ascii Asin Asinh Atan Atan2 Atanh
@@ -302,9 +303,7 @@ _ANALYZED_EXPRESSIONS = """Abs Acos Acosh Add AddMonths Alias And ArrayContains
     aggregate.StddevPop aggregate.StddevSamp aggregate.Sum aggregate.VariancePop
     aggregate.VarianceSamp"""
 ANALYZED_EXPRESSIONS = (
-    frozenset(f"expressions.{name}" for name in _ANALYZED_EXPRESSIONS.split())
-    | REPLACED
-    | ANALYZED_SUBQUERIES
+    _classes("expressions", _ANALYZED) | REPLACED | ANALYZED_SUBQUERIES
 )
 # Calls of Spark's own code, which only an expression that is replaced may contain.
 CALLS = frozenset({"expressions.objects.StaticInvoke", "expressions.objects.Invoke"})

@@ -23,6 +23,7 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
     ANALYZED_PLANS,
     ANALYZED_SUBQUERIES,
     CALLS,
+    CATALYST,
     REPLACED,
     refusal_reason,
 )
@@ -33,17 +34,13 @@ from brokerwise.runtime.protocol.data import Typed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CATALYST = "org.apache.spark.sql.catalyst."
 MAX_NODES = 20_000
 MAX_LIMIT = 10_000
 _JOIN, _FILTER = "plans.logical.Join", "plans.logical.Filter"
 _ALIAS, _LIMIT = "plans.logical.SubqueryAlias", "plans.logical.GlobalLimit"
 _VIEW = "plans.logical.View"
-_KEEPING = (
-    "plans.logical.LocalLimit",
-    "plans.logical.Project",
-    "plans.logical.Sort",
-)
+_KEEPING = ("plans.logical.LocalLimit", "plans.logical.Project", "plans.logical.Sort")
+_REGION = (_JOIN, _FILTER, _ALIAS)
 _PARAMETER = re.compile(r"\b_s`?\.`?p_(\w+)")
 # They take a text, and turn it into a time.
 _READING = ("expressions.ParseToDate", "expressions.ParseToTimestamp")
@@ -73,7 +70,7 @@ class Expression:
             yield from expression.everything()
 
     def references(self) -> frozenset[int]:
-        """The columns in it; those from outside, the parameters, are none of them."""
+        """The columns in it, without the parameters, which are of an outer query."""
         if self.kind == "expressions.OuterReference":
             return frozenset()
         found = frozenset({self.attribute} - {0})
@@ -145,14 +142,14 @@ class _Reader:
             found,
             start,
             self.plan(found.plan(), start) if kind in ANALYZED_SUBQUERIES else None,
-            int(found.exprId().id()) + 1 if is_attribute else 0,
+            _number(found) if is_attribute else 0,
         )
 
     def _kind(self, found: Any) -> str:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise RefusedQueryError(f"the query has more than {MAX_NODES:,} parts")
-        return str(found.getClass().getName()).removeprefix(_CATALYST)
+        return str(found.getClass().getName()).removeprefix(CATALYST)
 
     def _start(self, found: Any, outer: int) -> int:
         start = found.origin().startIndex()
@@ -222,7 +219,7 @@ def _limits(plan: Plan, *, limited: bool) -> bool:
 
 
 def _gather(plan: Plan, region: _Region) -> None:
-    if plan.kind not in (_JOIN, _FILTER, _ALIAS):
+    if plan.kind not in _REGION:
         region.leaves.append(plan)
         return
     if plan.kind == _JOIN:
@@ -237,9 +234,9 @@ def _region_plans(plan: Plan) -> Iterator[Plan]:
     """The plans of a region that have expressions of their own; its leaves not, but
     if the plan is no region at all."""
     yield plan
-    if plan.kind in (_JOIN, _FILTER, _ALIAS):
+    if plan.kind in _REGION:
         for inner in plan.inner:
-            if inner.kind in (_JOIN, _FILTER, _ALIAS):
+            if inner.kind in _REGION:
                 yield from _region_plans(inner)
 
 
@@ -269,10 +266,11 @@ def _hangs_together(region: _Region, datasets: Mapping[str, Dataset]) -> bool:
 
 
 def _output(plan: Plan) -> frozenset[int]:
-    output = plan.java.output()
-    return frozenset(
-        int(output.apply(i).exprId().id()) + 1 for i in range(output.size())
-    )
+    return frozenset(_number(column) for column in _all(plan.java.output()))
+
+
+def _number(column: Any) -> int:
+    return int(column.exprId().id()) + 1
 
 
 def _is_single(
@@ -294,10 +292,9 @@ def _key(leaf: Plan, datasets: Mapping[str, Dataset]) -> int:
     dataset = next((d for d in datasets.values() if d.name.lower() == name), None)
     if dataset is None or dataset.kind is not DatasetKind.KEYED:
         return 0
-    output = leaf.java.output()
-    for i in range(output.size()):
-        if str(output.apply(i).name()).lower() == dataset.key.lower():
-            return int(output.apply(i).exprId().id()) + 1
+    for column in _all(leaf.java.output()):
+        if str(column.name()).lower() == dataset.key.lower():
+            return _number(column)
     return 0
 
 
@@ -370,12 +367,10 @@ def result_columns(plan: Plan) -> tuple[Typed, ...]:
     """Names and types of the columns of the channel's own query, which is within
     `plan`. Raises RefusedQueryError if they cannot be an object in JSON."""
     schema = _channel_query(plan).java.schema()
-    columns = []
-    for i in range(schema.size()):
-        column = schema.apply(i)
-        columns.append(
-            Typed(str(column.name()), str(column.dataType().catalogString()))
-        )
+    columns = [
+        Typed(str(column.name()), str(column.dataType().catalogString()))
+        for column in _all(schema)
+    ]
     _check_columns(columns, json.loads(schema.json())["fields"])
     return tuple(columns)
 

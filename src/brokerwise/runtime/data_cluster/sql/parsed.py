@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from py4j.protocol import Py4JError
 
 from brokerwise.runtime.data_cluster.sql.allowed import (
+    CATALYST,
     EXPRESSIONS,
     IDENTITIES,
     MARKS,
@@ -24,7 +25,6 @@ MAX_NODES = 2_000  # of a query
 MAX_DEPTH = 80  # of a query
 
 Value: TypeAlias = "Node | tuple[Value, ...] | str | int | float | bool | None"
-_CATALYST = "org.apache.spark.sql.catalyst."
 _TYPES = "org.apache.spark.sql.types."
 _READ = PLANS | EXPRESSIONS | PARTS
 
@@ -97,7 +97,7 @@ class _Reader:
         if name.startswith(_TYPES):
             # A type, or a decimal number.
             return str(found.toString())
-        return self._node(found, name.removeprefix(_CATALYST), depth, place)
+        return self._node(found, name.removeprefix(CATALYST), depth, place)
 
     def _scala(
         self, found: Any, name: str, depth: int, place: tuple[int, int]

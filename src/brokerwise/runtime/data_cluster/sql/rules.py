@@ -65,14 +65,13 @@ _LISTS = {
     "plans.logical.Project": "projectList",
     "plans.logical.Aggregate": "aggregateExpressions",
 }
-_LIKES = {"expressions.Like": "right", "expressions.ILike": "right"}
+_LIKES = ("expressions.Like", "expressions.ILike")
 _MANY_LIKES = tuple(
     f"expressions.{name}" for name in ("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny")
 )
 _LIMITS = ("plans.logical.GlobalLimit", "plans.logical.LocalLimit")
 _PASSING = (
-    "plans.logical.GlobalLimit",
-    "plans.logical.LocalLimit",
+    *_LIMITS,
     "plans.logical.LimitAll",
     "plans.logical.Offset",
     "plans.logical.Sort",
@@ -162,7 +161,7 @@ def _check_details(node: Node, parent: Node) -> None:
         raise _BrokenError(node, "a dataset takes no options")
     if node.kind in _STARS and parent.kind not in _LISTS:
         raise _BrokenError(node, "* stands for columns of SELECT only: name them here")
-    if node.kind in _STARS and any(True for _ in nodes_of(_or_none(node))):
+    if node.kind in _STARS and any(nodes_of(node.fields.get("replacements"))):
         raise _BrokenError(node, "REPLACE is not allowed: name the columns")
     if node.kind == "plans.logical.UnresolvedWith" and node["allowRecursion"]:
         raise _BrokenError(node, "WITH RECURSIVE is not allowed")
@@ -170,10 +169,6 @@ def _check_details(node: Node, parent: Node) -> None:
         raise _BrokenError(node.child("limitExpr"), "LIMIT takes a number")
     if node.kind == "plans.logical.Offset" and not _is_count(node.child("offsetExpr")):
         raise _BrokenError(node.child("offsetExpr"), "OFFSET takes a number")
-
-
-def _or_none(node: Node) -> Value:
-    return node.fields.get("replacements")
 
 
 def _check_function(node: Node, parent: Node) -> None:
@@ -300,7 +295,7 @@ def is_simple_like(pattern: str) -> bool:
 
 
 def is_simple_pattern(pattern: str) -> bool:
-    """Whether at most MAX_REPEATS characters or classes repeat, and no group does, nor
+    """True if at most MAX_REPEATS characters or classes repeat, and no group does, nor
     a part of it refers to another or looks around."""
     if len(pattern) > MAX_LENGTH:
         return False

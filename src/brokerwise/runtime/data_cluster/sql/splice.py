@@ -6,7 +6,7 @@ and that the query with them put in is still the same (`check_wrapped`). Also th
 sessions and empty views in which a query is analyzed: enough for that, nothing to run.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +84,8 @@ def column_of(parameter: str) -> str:
 def splice(query: Node, text: str, channel: Channel) -> SplicedQuery:
     """One query for all subscriptions. Raises RefusedQueryError for parameters that
     are not declared, or declared and not used."""
-    declared = {column.name: column.name for column in channel.parameters}
-    found = [n for n in query.everything() if n.kind == "analysis.NamedParameter"]
+    declared = [column.name for column in channel.parameters]
+    found = [n for n in query.everything() if n.kind == _PARAMETER]
     places = _places(found, text, declared)
     unused = sorted(set(declared) - {name for _, _, name in places})
     if unused:
@@ -94,7 +94,7 @@ def splice(query: Node, text: str, channel: Channel) -> SplicedQuery:
 
 
 def _places(
-    found: Sequence[Node], text: str, declared: Mapping[str, str]
+    found: Sequence[Node], text: str, declared: Sequence[str]
 ) -> list[tuple[int, int, str]]:
     places = set()
     for node in found:
@@ -155,7 +155,7 @@ def _same(before: Value, after: Value) -> bool:
     if before.kind == "analysis.UnresolvedAlias" and after.kind == _COLUMN:
         return _same(before["child"], after)
     if before.kind == _PARAMETER:
-        column = ("_s", column_of(str(before["name"])))
+        column = (_ALIAS, column_of(str(before["name"])))
         return after.kind in _COLUMNS and after["nameParts"] == column
     return (
         before.kind == after.kind
