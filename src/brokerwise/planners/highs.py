@@ -19,7 +19,8 @@ def run(highs: highspy.Highs, stop: Stop, asks: int | None = None) -> None:
     """Solve; once `stop` says yes, the best so far is the answer.
 
     HiGHS asks at points of its search that are the same every time, so a limit on
-    `asks` ends it where it would end again.
+    `asks` ends it where it would end again. That there is no solution is believed only
+    without presolve: with it, HiGHS 1.15 has said so of problems that have one.
     """
     asked = 0
 
@@ -32,3 +33,8 @@ def run(highs: highspy.Highs, stop: Stop, asks: int | None = None) -> None:
     for callback in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):
         callback.subscribe(ask)
     highs.run()
+    if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        highs.clearSolver()
+        highs.setOptionValue("presolve", "off")
+        highs.run()
+        highs.setOptionValue("presolve", "choose")

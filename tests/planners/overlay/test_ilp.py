@@ -50,6 +50,19 @@ def test_it_finds_the_cheapest_wiring_and_proves_it(network: Network) -> None:
         assert answer.bound == cost
 
 
+def test_a_network_that_presolve_calls_infeasible_is_wired() -> None:
+    links = ((0, -1, 0), (0, 0, 0), (0, -1, -1), (0, -1, -1))
+    network = network_of(
+        capacity=(4, 0, 4),
+        access=links,
+        core=((0,) * 3,) * 3,
+        published=({0: 1}, {0: 1}, {}, {0: 1}),
+        wanted=((), (0,), (), (0,)),
+    )
+    cost, answer = solved(network)
+    assert (cost, answer.proven) == (0, True)
+
+
 @settings(max_examples=examples(30))
 @given(network=networks(max_users=4, max_brokers=4))
 def test_on_a_tree_it_finds_the_cheapest_wiring_and_tree(network: Network) -> None:
