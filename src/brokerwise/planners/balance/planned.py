@@ -24,7 +24,7 @@ def run_planned(working: Working, options: Options) -> str:
 
     Where the budget allows what `ldm` would do to its end, neither the maximum load nor
     cov is higher than with it; the same for `sdm`. If it allows both and nothing is as
-    good as both, this holds for the one with more moves. The result is never worse than
+    good as both, this holds for the one with the lower maximum load. The result is never worse than
     nothing: maximum load first, then cov. All limits count work, so it repeats.
     """
     why = started(
@@ -56,7 +56,7 @@ def _best(search: Search) -> Candidate:
 
 def _chosen(candidates: list[Candidate], whole: list[Candidate]) -> Candidate:
     """The best that is as good as each of those, as far as one is."""
-    for rival in sorted(whole, key=lambda each: -each.moves):
+    for rival in sorted(whole, key=lambda each: (each.highest, -each.moves)):
         candidates = [c for c in candidates if c.dominates(rival)] or candidates
     lowest = min(c.highest for c in candidates)
     near = [c for c in candidates if c.highest <= (1 + EQUAL_LOAD) * lowest]
