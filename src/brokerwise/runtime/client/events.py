@@ -1,5 +1,6 @@
 """What a client tells its application: messages, gaps, and how its sessions fare."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,7 @@ class GapTold:
 
 
 Event = Received | GapTold
+OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
