@@ -10,7 +10,7 @@ from tests.runtime.client.fake_fleet import fake_fleet, run, take, until
 from tests.runtime.live import LiveFleet
 
 from brokerwise.runtime.client.client import Client
-from brokerwise.runtime.client.context import ClientOptions, SharedTimer
+from brokerwise.runtime.client.context import ClientOptions
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.errors import UnauthorizedError
 from brokerwise.runtime.client.events import Event, GapTold, Moved, Notice, Received
@@ -219,14 +219,3 @@ async def test_a_client_may_leave_fewer_messages_unconfirmed_than_allowed() -> N
                 broker.confirm(connection)
             await more
         assert {message.epoch for message in broker.all_heard(Publish)} == {77}
-
-
-async def test_clients_of_one_loop_share_connections_to_the_coordinator() -> None:
-    async with fake_fleet() as fleet:
-        async with fleet.client("ann") as ann, fleet.client("bob") as bob:
-            await ann.subscribe(["news"])
-            await bob.subscribe(["news"])
-            shared = SharedTimer.of(asyncio.get_running_loop()).http
-            assert ann._coordinator.http is bob._coordinator.http is shared
-            assert len(shared._idle) == 1
-        assert not shared._idle
