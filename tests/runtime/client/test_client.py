@@ -10,10 +10,13 @@ from tests.runtime.client.fake_fleet import fake_fleet, take, until
 from tests.runtime.live import LiveFleet
 
 from brokerwise.runtime.client.client import Client
+from brokerwise.runtime.client.context import ClientOptions
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.errors import UnauthorizedError
-from brokerwise.runtime.client.events import GapTold, Moved, Notice, Received
+from brokerwise.runtime.client.events import Event, GapTold, Moved, Notice, Received
 from brokerwise.runtime.net.http import ask
+from brokerwise.runtime.protocol.control import Address, Route
+from brokerwise.runtime.protocol.frames import Publish
 
 
 def client_of(fleet: LiveFleet, user: str, notices: list[Notice]) -> Client:
@@ -135,3 +138,69 @@ async def test_a_fleet_that_speaks_tls_is_trusted_by_its_authority_only(
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.5):
                     await client.subscribe(["news"])
+
+
+async def test_events_can_be_had_as_they_come() -> None:
+    """A failing application does not end the connection."""
+    found: list[int] = []
+
+    def take_one(event: Event) -> None:
+        assert isinstance(event, Received)
+        found.append(event.seq)
+        if event.seq == 2:
+            raise ValueError("of the application")
+
+    failures: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda loop, context: failures.append(context["message"])
+    )
+    async with fake_fleet() as fleet:
+        options = ClientOptions(on_event=take_one)
+        async with fleet.client(options=options) as client:
+            await client.subscribe(["news"])
+            for seq in (1, 2, 3):
+                fleet.brokers[0].deliver("news", seq)
+            await until(lambda: found == [1, 2, 3])
+    assert failures == ["on_event failed"]
+
+
+async def test_what_a_broker_should_not_have_sent_is_told_apart() -> None:
+    """Twice, too late, or of a topic that nobody wants; none of it is an event."""
+    needless: list[tuple[str, int]] = []
+    options = ClientOptions(on_needless=lambda m: needless.append((m.topic, m.seq)))
+    async with fake_fleet() as fleet:
+        broker = fleet.brokers[0]
+        async with fleet.client(options=options) as client:
+            await client.subscribe(["news"])
+            for seq in (1, 2, 2, 4, 3, 5):
+                broker.deliver("news", seq)
+            for topics in broker.topics.values():
+                topics.add("chess")
+            broker.deliver("chess", 1)
+            events = await take(client, 5)
+            await until(lambda: len(needless) == 3)
+    seqs = [event.seq for event in events if isinstance(event, Received)]
+    assert seqs == [1, 2, 4, 5]
+    assert GapTold("news", "paper", 1) in events
+    assert needless == [("news", 2), ("news", 3), ("chess", 1)]
+
+
+async def test_a_client_may_leave_fewer_messages_unconfirmed_than_allowed() -> None:
+    async with fake_fleet() as fleet:
+        broker = fleet.brokers[0]
+        here = (Address(broker.name, broker.url),)
+        fleet.coordinator.routes["news"] = Route("news", 1, here)
+        broker.confirms = False
+        options = ClientOptions(window=3, epoch=77)
+        async with fleet.client(options=options) as client:
+            for _ in range(3):
+                await client.publish("news", None)
+            more = asyncio.ensure_future(client.publish("news", None))
+            await until(lambda: len(broker.all_heard(Publish)) == 3)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert not more.done()
+            for connection in list(broker.published):
+                broker.confirm(connection)
+            await more
+        assert {message.epoch for message in broker.all_heard(Publish)} == {77}

@@ -1,10 +1,9 @@
-"""The order of a period's messages."""
+"""A worker of a replay: the order of messages, and what is found of those that come."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,21 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.load.faulty_broker import FaultyBroker, running
 
+from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.load.arrivals import Findings
-from brokerwise.runtime.load.crew import (
-    Begin,
-    Command,
-    Connected,
-    Failure,
-    Finish,
-    Line,
+from brokerwise.runtime.load.worker import (
+    WINDOW,
+    Opened,
+    Prepared,
     Progress,
     Report,
     Result,
-    Speech,
     Task,
+    User,
+    Worker,
+    payload,
+    schedule,
 )
-from brokerwise.runtime.load.worker import WINDOW, Worker, payload, schedule
+from brokerwise.runtime.protocol.control import Axis
 from brokerwise.runtime.protocol.frames import Message
 
 
@@ -57,28 +57,18 @@ def test_topics_of_one_rate_do_not_speak_at_once() -> None:
     assert min(b - a for a, b in pairwise(first)) > 0.05
 
 
-T = TypeVar("T")
-SECONDS = 20.0
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asyncio.wait_for(work, SECONDS))
-
-
 def task(**changes: Any) -> Task:
     """Two subscribers of news, one also of chess, and a publisher of both."""
-    publisher = Line("replay", "token", "b0", "replay/0")
-    lines = (
-        Line("ann", "token", "b0", "", ("news",)),
-        Line("bob", "token", "b0", "", ("news", "chess")),
-        publisher,
-    )
+    said = (("news", 40), ("chess", 3))
     facts: dict[str, Any] = {
         "epoch": 7,
-        "brokers": {},
-        "lines": lines,
-        "speeches": (Speech("news", 40, (2,)), Speech("chess", 3, (2,))),
-        "streams": (("news", "replay/0", 40), ("chess", "replay/0", 3)),
+        "coordinator": "",
+        "users": (
+            User("ann", "token", topics=("news",), sessions=1),
+            User("bob", "token", topics=("news", "chess"), sessions=1),
+            User("replay", "token", "replay/0", publishes=said),
+        ),
+        "streams": tuple((topic, "replay/0", count) for topic, count in said),
     }
     return Task(**(facts | changes))
 
@@ -89,7 +79,8 @@ async def done(
     """What a worker reports; it is told to finish once it has got `expected`."""
     reports: list[Report] = []
     finish = asyncio.Event()
-    commands: list[Command] = [Begin({"news": 5}), Finish()]
+    finish.set()
+    parts = 0
 
     def tell(report: Report) -> None:
         reports.append(report)
@@ -97,14 +88,16 @@ async def done(
         if isinstance(report, Progress) and report.arrived >= wanted:
             finish.set()
 
-    async def command() -> Command:
-        if len(commands) == 1:
-            await finish.wait()
-        return commands.pop(0)
+    async def go_on() -> None:
+        nonlocal parts
+        await finish.wait()
+        parts += 1
+        if parts == 2:  # publishing begins
+            finish.clear()
 
-    async with running(broker) as url:
-        here = msgspec.structs.replace(todo, brokers={"b0": url})
-        await Worker(here, tell).run(command)
+    async with running(broker) as coordinator:
+        here = msgspec.structs.replace(todo, coordinator=coordinator)
+        await Worker(here, tell).run(go_on)
     return reports
 
 
@@ -114,14 +107,16 @@ def result(reports: list[Report]) -> Result:
     return last
 
 
-def test_all_messages_come_once_and_in_order() -> None:
+async def test_all_messages_come_once_and_in_order() -> None:
     broker = FaultyBroker()
-    reports = run(done(task(message_bytes=50), broker))
-    assert Connected(3) in reports
+    reports = await done(task(message_bytes=50), broker)
+    assert Opened(2) in reports
+    assert Prepared() in reports
     assert Progress(43, 83) in reports
     assert result(reports).findings == Findings()
     assert sum(result(reports).latencies) == 83
-    assert {p.generation for p in broker.published if p.topic == "news"} == {5}
+    assert {p.generation for p in broker.published} == {5}
+    assert {p.epoch for p in broker.published} == {7}
     assert {len(bytes(p.data)) for p in broker.published} == {50}
     news = [p.seq for p in broker.published if p.topic == "news"]
     assert news == list(range(1, 41))
@@ -159,86 +154,101 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("fault", "arrive", "found"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_counted(fault: Any, arrive: int, found: Findings) -> None:
-    reports = run(done(task(), FaultyBroker(fault=fault), arrive))
+async def test_a_fault_is_counted(fault: Any, arrive: int, found: Findings) -> None:
+    reports = await done(task(), FaultyBroker(fault=fault), arrive)
     assert result(reports).findings == found
 
 
-def test_users_of_an_overlay_publish_themselves() -> None:
+async def test_users_of_an_overlay_publish_themselves() -> None:
     """Nobody gets what it said itself, and nobody misses it."""
-    lines = (
-        Line("ann", "token", "b0", "ann", ("subchannel/0",)),
-        Line("bob", "token", "b0", "bob", ("subchannel/0",)),
+    topic = "subchannel/0"
+    users = (
+        User("ann", "token", "ann", (topic,), 1, ((topic, 4),)),
+        User("bob", "token", "bob", (topic,), 1, ((topic, 2),)),
     )
-    speeches = (Speech("subchannel/0", 4, (0,)), Speech("subchannel/0", 2, (1,)))
-    streams = (("subchannel/0", "ann", 4), ("subchannel/0", "bob", 2))
-    todo = task(lines=lines, speeches=speeches, streams=streams)
+    streams = ((topic, "ann", 4), (topic, "bob", 2))
+    todo = task(users=users, streams=streams)
     assert todo.expected == 6
-    reports = run(done(todo, FaultyBroker()))
-    assert result(reports).findings == Findings()
+    broker = FaultyBroker(axes=(Axis("x", (0.0, 1.0)),))
+    assert result(await done(todo, broker)).findings == Findings()
 
 
-def test_a_broker_that_never_confirms_is_not_flooded() -> None:
+async def test_a_broker_that_never_confirms_is_not_flooded() -> None:
     broker = FaultyBroker(confirms=False)
-
-    async def flooded() -> None:
-        work = asyncio.ensure_future(done(task(), broker))
-        while len(broker.published) < WINDOW:
-            await asyncio.sleep(0.01)
-        for _ in range(20):  # turns in which it could send more
-            await asyncio.sleep(0)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-
-    run(flooded())
+    work = asyncio.ensure_future(done(task(), broker))
+    while len(broker.published) < WINDOW:
+        await asyncio.sleep(0.01)
+    for _ in range(20):  # turns in which it could send more
+        await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
     assert len(broker.published) == WINDOW
 
 
-def test_messages_are_acknowledged() -> None:
+async def test_a_broker_that_takes_no_more_ends_the_replay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("brokerwise.runtime.load.worker.AWAY_SECONDS", 0.3)
+    with pytest.raises(
+        BrokerwiseError, match=r"no broker has taken a message for 0\.3"
+    ):
+        await done(task(), FaultyBroker(confirms=False))
+
+
+async def test_messages_are_acknowledged() -> None:
     broker = FaultyBroker()
-    speeches, streams = (Speech("news", 70, (2,)),), (("news", "replay/0", 70),)
-    run(done(task(speeches=speeches, streams=streams), broker))
+    users = (*task().users[:2], User("replay", "", "replay/0", (), 0, (("news", 70),)))
+    await done(task(users=users, streams=(("news", "replay/0", 70),)), broker)
     assert broker.acknowledged["ann"] >= 64
 
 
-def test_a_session_that_is_lost_ends_the_replay() -> None:
-    reports = run(done(task(), FaultyBroker(hangs_up_after=10)))
-    assert isinstance(reports[-1], Failure)
-    assert reports[-1].message.startswith("the session of ")
-    assert reports[-1].message.endswith(
-        " on broker 'b0' was closed: the broker leaves (4503)"
-    )
+async def test_a_session_that_is_lost_is_connected_again() -> None:
+    """The broker has said no cursors, so what it sent meanwhile is known to be lost."""
+    broker = FaultyBroker(hangs_up_after=10)
+    todo = task(seconds=2.0)
+    reports: list[Report] = []
+    ready, finish = asyncio.Event(), asyncio.Event()
+    ready.set()
+
+    def tell(report: Report) -> None:
+        reports.append(report)
+        if isinstance(report, Progress) and report.published == 43:
+            finish.set()
+
+    parts = iter((ready, ready, finish))
+    async with running(broker) as coordinator:
+        here = msgspec.structs.replace(todo, coordinator=coordinator)
+        await Worker(here, tell).run(lambda: next(parts).wait())
+    found = result(reports).findings
+    assert found.twice == found.disordered == found.foreign == 0
+    assert sum(result(reports).latencies) == 83 - found.lost
+    assert [login.user for login in broker.logins].count("ann") == 2
 
 
-def test_a_topic_that_the_broker_does_not_know_ends_the_replay() -> None:
-    reports = run(done(task(), FaultyBroker(unknown="chess")))
-    assert reports[-1] == Failure(
-        "the session of 'bob' on broker 'b0' was told: there is no topic 'chess'"
-    )
+async def test_a_topic_that_the_broker_does_not_know_ends_the_replay() -> None:
+    with pytest.raises(BrokerwiseError, match="there is no topic 'chess'"):
+        await done(task(), FaultyBroker(unknown="chess"))
 
 
-def test_a_broker_that_is_not_there_ends_the_replay() -> None:
-    async def alone() -> list[Report]:
-        reports: list[Report] = []
-        async with running(FaultyBroker()) as url:
-            pass
-        todo = task(brokers={"b0": url})
-        await Worker(todo, reports.append).run(asyncio.Event().wait)  # type: ignore[arg-type]
-        return reports
+async def test_a_broker_that_is_not_there_ends_the_replay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("brokerwise.runtime.load.worker.SUBSCRIBE_SECONDS", 0.5)
+    async with running(FaultyBroker()) as coordinator:
+        pass
+    worker = Worker(task(coordinator=coordinator), lambda report: None)
+    with pytest.raises(
+        BrokerwiseError, match=r"'(ann|bob)' is not served.*cannot reach"
+    ):
+        await worker.run(asyncio.Event().wait)
 
-    (report,) = run(alone())
-    assert isinstance(report, Failure)
-    assert "cannot be had: cannot reach ws://" in report.message
 
-
-def test_a_paced_replay_takes_its_time() -> None:
-    async def timed() -> float:
-        began = asyncio.get_running_loop().time()
-        await done(task(seconds=0.5), FaultyBroker())
-        return asyncio.get_running_loop().time() - began
-
-    assert run(timed()) >= 0.45  # the last message is sent a little before the end
+async def test_a_paced_replay_takes_its_time() -> None:
+    began = asyncio.get_running_loop().time()
+    await done(task(seconds=0.5), FaultyBroker())
+    # the last message is sent a little before the end
+    assert asyncio.get_running_loop().time() - began >= 0.45
 
 
 def test_data_is_json_of_the_given_size() -> None:

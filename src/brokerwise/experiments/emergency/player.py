@@ -1,32 +1,47 @@
-"""Plays a share of a scenario's users: a process of its own, on one event loop.
-
-Its task is a line of JSON on standard input; the next line, or the end of the input,
-ends it. So 400 users do not disturb whoever measures.
-"""
+"""Plays a share of a scenario's users, each with a real client, on one event loop: a
+worker of the load generator (`runtime/load/processes.py`), so that 400 users do not
+disturb who measures. Once told to go on, it writes down what they got."""
 
 import asyncio
-import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-import uvloop
 
 from brokerwise.experiments.emergency.diary import Diary, write_diary
-from brokerwise.experiments.emergency.player_tasks import (
-    Done,
-    Failure,
-    Progress,
-    Report,
-    Task,
-    as_line,
-)
 from brokerwise.experiments.emergency.scenario import Logout, read_scenario
 from brokerwise.experiments.emergency.user_playing import Access, UserPlaying
-from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.load.processes import GoOn, run_worker, tell
 
+COMMAND = (sys.executable, "-m", "brokerwise.experiments.emergency.player")
 PROGRESS_SECONDS = 0.5
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A share of a scenario's users, each with its token. `began` is the scenario's
+    time 0, seconds since 1970; some of the users also hear `notices`. What they get is
+    written to the directory `diary`."""
+
+    scenario: str
+    coordinator: str
+    tokens: dict[str, str]
+    began: float
+    diary: str
+    authority: str = ""
+    notices: int = 0
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress"):
+    online: int
+    subscribed: int
+    handed: int
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The diary is written."""
+
+
+Report = Progress | Done
 
 
 class Player:
@@ -37,9 +52,10 @@ class Player:
         self._diary = Diary()
         self._users = self._cast()
 
-    async def run(self, finish: "asyncio.Future[None]") -> None:
-        """Play until told to finish; then write the diary. Raises the first error
-        that ends a user's client."""
+    async def run(self, go_on: GoOn) -> None:
+        """Play until told to go on; then write the diary. Raises the first error that
+        ends a user's client."""
+        finish = asyncio.ensure_future(go_on())
         tasks = [asyncio.ensure_future(user.run()) for user in self._users]
         tasks += [asyncio.ensure_future(user.failed()) for user in self._users]
         tasks.append(asyncio.ensure_future(self._beat()))
@@ -49,9 +65,9 @@ class Player:
             if everyone.done():
                 everyone.result()
         finally:
-            for task in tasks:
+            for task in (finish, *tasks):
                 task.cancel()
-            await asyncio.gather(*tasks, everyone, return_exceptions=True)
+            await asyncio.gather(finish, *tasks, everyone, return_exceptions=True)
             await asyncio.gather(*(user.close() for user in self._users))
         write_diary(self._diary, Path(self._task.diary))
 
@@ -86,49 +102,10 @@ class Player:
             tell(Progress(online, served, len(self._diary.handed.seq)))
 
 
-def main() -> None:
-    # Ctrl-C in a terminal reaches us too; whoever started us ends us in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    line = sys.stdin.buffer.readline()
-    if line:
-        uvloop.run(_run(msgspec.json.decode(line, type=Task)))
-
-
-async def _run(task: Task) -> None:
-    finish: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    work = asyncio.ensure_future(Player(task).run(finish))
-    reading = asyncio.ensure_future(_read(finish))
-    try:
-        await asyncio.wait((work, reading), return_when=asyncio.FIRST_COMPLETED)
-        if work.done() or finish.done():
-            await work
-            tell(Done())
-    except BrokerwiseError as error:
-        tell(Failure(error.message))
-    finally:
-        for each in (work, reading):
-            each.cancel()
-            with suppress(asyncio.CancelledError, BrokerwiseError):
-                await each
-
-
-async def _read(finish: "asyncio.Future[None]") -> None:
-    """Returns when the input has another line, which means to finish, or ends."""
-    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-    )
-    try:
-        if await reader.readline() and not finish.done():
-            finish.set_result(None)
-    finally:
-        transport.close()
-
-
-def tell(report: Report) -> None:
-    sys.stdout.buffer.write(as_line(report))
-    sys.stdout.buffer.flush()
+async def _play(line: bytes, go_on: GoOn) -> None:
+    await Player(msgspec.json.decode(line, type=Task)).run(go_on)
+    tell(Done())
 
 
 if __name__ == "__main__":
-    main()
+    run_worker(_play)

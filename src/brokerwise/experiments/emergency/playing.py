@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from brokerwise.experiments.emergency.city import reports, shelters
-from brokerwise.experiments.emergency.crew import Crew, crew_of
 from brokerwise.experiments.emergency.definitions import (
     CHANNELS,
     DATASETS,
@@ -17,7 +16,13 @@ from brokerwise.experiments.emergency.definitions import (
     SHELTERS,
 )
 from brokerwise.experiments.emergency.disturbing import Disturbing, Kill, Killed
-from brokerwise.experiments.emergency.player_tasks import Progress, Task
+from brokerwise.experiments.emergency.player import (
+    COMMAND,
+    Done,
+    Progress,
+    Report,
+    Task,
+)
 from brokerwise.experiments.emergency.recording import Recorder
 from brokerwise.experiments.emergency.report_feeding import ReportFeeding
 from brokerwise.experiments.emergency.scenario import (
@@ -32,6 +37,7 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.supervisor import RunningFleet
+from brokerwise.runtime.load.processes import Workers, started_workers
 from brokerwise.runtime.net.tasks import few_at_a_time, together
 
 LEAD_SECONDS = 2.0  # for players to start
@@ -118,13 +124,17 @@ class _Play:
             self._task(path, diary, number, tokens)
             for number, diary in enumerate(self._diaries)
         ]
-        async with crew_of(tasks) as crew, self._beside(notices):
-            feeding = await self._whole(crew)
+        async with (
+            started_workers(COMMAND, tasks, Report, Done, "a player") as players,
+            self._beside(notices),
+        ):
+            feeding = await self._whole(players)
             settled = await self._settle()
             seconds = time.time() - self._began
             cpu = await self._meter.read()
             await asyncio.to_thread(self._recorder.look)
-            await crew.finish()
+            players.go_on()
+            await players.finished()
         return Played(
             self._scenario.settings,
             self._recorder,
@@ -159,7 +169,7 @@ class _Play:
             notices=-(-HEARING // self._players),
         )
 
-    async def _whole(self, crew: Crew) -> ReportFeeding:
+    async def _whole(self, players: Workers[Done]) -> ReportFeeding:
         """The scenario from beginning to end."""
         settings = self._scenario.settings
         made = reports(settings.seed, settings.reports, settings.seconds)
@@ -167,17 +177,17 @@ class _Play:
         async with together() as group:
             group.create_task(feeding.run())
             for kill in self._kills:
-                group.create_task(self._disturb(kill, crew))
+                group.create_task(self._disturb(kill, players))
             end = self._began + settings.seconds
             while time.time() < end:
                 await asyncio.sleep(min(5.0, max(0.0, end - time.time())))
-                crew.check()
-                self._tell(_progress(time.time() - self._began, crew.progress))
+                players.check()
+                self._tell(_said(time.time() - self._began, _progress(players)))
         return feeding
 
-    async def _disturb(self, kill: Kill, crew: Crew) -> None:
+    async def _disturb(self, kill: Kill, players: Workers[Done]) -> None:
         await asyncio.sleep(max(0.0, self._began + kill.at - time.time()))
-        while crew.progress.handed < kill.handed:
+        while _progress(players).handed < kill.handed:
             await asyncio.sleep(LOOK_SECONDS)
         self._tell(f"kill -9 of {kill.part}")
         killed = await Disturbing(self._fleet, self._client).kill(kill.part)
@@ -230,7 +240,17 @@ class _Play:
                 await asyncio.sleep(NOTICE_SECONDS)
 
 
-def _progress(seconds: float, progress: Progress) -> str:
+def _progress(players: Workers[Done]) -> Progress:
+    """Of all players together."""
+    found = players.latest(Progress)
+    return Progress(
+        sum(one.online for one in found),
+        sum(one.subscribed for one in found),
+        sum(one.handed for one in found),
+    )
+
+
+def _said(seconds: float, progress: Progress) -> str:
     return (
         f"{seconds:4.0f} s  {progress.online:,} online, {progress.subscribed:,} "
         f"subscriptions, {progress.handed:,} results delivered"

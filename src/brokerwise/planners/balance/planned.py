@@ -24,8 +24,9 @@ def run_planned(working: Working, options: Options) -> str:
 
     Where the budget allows what `ldm` would do to its end, neither the maximum load nor
     cov is higher than with it; the same for `sdm`. If it allows both and nothing is as
-    good as both, this holds for the one with the lower maximum load. The result is never worse than
-    nothing: maximum load first, then cov. All limits count work, so it repeats.
+    good as both, this holds for the one with the lower maximum load. The result is
+    never worse than nothing: maximum load first, then cov. All limits count work, so it
+    repeats.
     """
     why = started(
         working, float(options.alpha), float(options.beta), options.hot, "beta"

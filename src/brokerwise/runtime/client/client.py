@@ -12,7 +12,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any, Self
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.client.context import ClientContext, SharedTimer
+from brokerwise.runtime.client.context import (
+    DEFAULT_OPTIONS,
+    ClientContext,
+    ClientOptions,
+    SharedTimer,
+)
 from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.errors import (
     ClientClosedError,
@@ -81,6 +86,8 @@ class Client:
     literal
         Take a topic such as `gps/*` for its name. Otherwise it raises PatternError:
         there are no patterns to subscribe to, and nobody publishes under that name.
+    options
+        What few applications need.
     """
 
     def __init__(
@@ -93,6 +100,7 @@ class Client:
         accepts_moves: AcceptsMoves = lambda request: True,
         on_notice: Callable[[Notice], None] = _ignore,
         literal: bool = False,
+        options: ClientOptions = DEFAULT_OPTIONS,
     ) -> None:
         _check_names("user", (user,))
         _check_names("source", (source,) if source else ())
@@ -102,6 +110,7 @@ class Client:
         self._accepts_moves = accepts_moves
         self._on_notice = on_notice
         self._literal = literal
+        self._options = options
         self._axes: tuple[Axis, ...] | None = None
         self._opened: OpenClient | None = None
 
@@ -113,6 +122,7 @@ class Client:
             self._tls,
             self._accepts_moves,
             self._on_notice,
+            self._options,
         )
         return self
 
@@ -235,10 +245,14 @@ class Client:
 
     async def prepare(self, topics: Iterable[str]) -> None:
         """Learn the routes of many topics at once and connect to their brokers, so
-        that the first message of each need not. Cancelling it loses nothing."""
+        that the first message of each need not; on an overlay, connect to this user's
+        broker. Cancelling it loses nothing."""
         names = list(dict.fromkeys(topics))
         self._check_topics(names)
-        await self._open.publisher.prepare(names)
+        if any(name.startswith(PREFIX) for name in names) and await self._space():
+            await self._open.home()
+        else:
+            await self._open.publisher.prepare(names)
 
     async def flush(self) -> None:
         """Returns when every broker has confirmed all that it was sent, or has gone
@@ -291,21 +305,26 @@ class OpenClient:
         tls: ssl.SSLContext | None,
         accepts_moves: AcceptsMoves,
         on_notice: Callable[[Notice], None],
+        options: ClientOptions,
     ) -> None:
-        links = Links(login, tls, self)
+        links = Links(login, tls, self, options.window)
         self._loop = asyncio.get_running_loop()
         self._on_notice = on_notice
         self._context = ClientContext(
-            login.user, coordinator, links, self._tell, self._failed
+            login.user, coordinator, links, options, self._tell, self._failed
         )
         self._timer = SharedTimer.of(self._loop)
         self._home: Address | None = None
-        self.events = EventQueue(self._pause, self._resume, self._handled)
-        self.inbox = Inbox(self.events, self._timer)
+        self.events = EventQueue(
+            self._pause, self._resume, self._handled, options.on_event
+        )
+        self.inbox = Inbox(self.events, self._timer, options.on_needless)
+        self.received = self.inbox.receive
         self.subscriber = Subscriber(self._context, self.inbox)
         self.publisher = Publisher(self._context, time.time)
         self._mover = Mover(self._context, self.inbox, self.subscriber, accepts_moves)
         self._timer.watch(self._tick)
+        coordinator.http = self._timer.http
 
     async def close(self, *, handled: bool = True) -> None:
         """Log out everywhere, and be closed for good. Doing it again does nothing.
@@ -324,6 +343,7 @@ class OpenClient:
             await self._context.stop()
         finally:
             await self._context.links.close()
+            await self._timer.leave()
 
     async def session(self) -> Link:
         """A link to the broker that this user is on. Cancelling it loses nothing."""
@@ -353,9 +373,6 @@ class OpenClient:
         raise NoBrokerError(context.user)
 
     # What links bring (client.links.LinkOwner)
-
-    def received(self, link: Link, message: Received) -> None:
-        self.inbox.receive(link, message)
 
     def told(self, link: Link, frame: BrokerFrame) -> None:
         match frame:
@@ -406,12 +423,15 @@ class OpenClient:
             self._close_if_idle(link, needed)
 
     def _close_if_idle(self, link: Link, needed: set[str]) -> None:
-        is_home = self._home is not None and self._home.url == link.url
-        waits = link.sent > link.confirmed and not link.is_silent
-        published = (link.url in needed or is_home) and not link.retired
-        used = published or waits or self.subscriber.uses(link)
+        used = self.subscriber.uses(link) or self._publishes(link, needed)
         if not link.is_needed(used):
             link.log_out()
+
+    def _publishes(self, link: Link, needed: set[str]) -> bool:
+        """Whether messages go over a link, or it owes a confirmation."""
+        is_home = self._home is not None and self._home.url == link.url
+        waits = link.sent > link.confirmed and not link.is_silent
+        return waits or ((link.url in needed or is_home) and not link.retired)
 
     def _links_changed(self) -> None:
         self.publisher.links_changed()

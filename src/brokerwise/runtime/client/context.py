@@ -3,20 +3,55 @@ do, however many there are."""
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.coordinator import Coordinator
-from brokerwise.runtime.client.events import Notice
+from brokerwise.runtime.client.events import Notice, OnEvent, Received
 from brokerwise.runtime.client.links import Links
+from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.tasks import Signal
 from brokerwise.runtime.protocol.limits import ACK_SECONDS
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
+_LATEST_ACK_SECONDS = 2.0  # a broker waits for five times as long
+_ACK_SHARE = 10  # the part of its time that a loop acknowledges in: one in so many
+
+
+@dataclass(frozen=True)
+class ClientOptions:
+    """What few applications need.
+
+    Attributes
+    ----------
+    on_event
+        Called with each event as soon as it comes, which costs less than to wait for
+        them; `Client.events` then gives none, and only tells what ends the client.
+    on_needless
+        Called with messages that a broker should not have sent: of topics that are
+        not wanted, or that had come already, or after a later one of their source.
+        They are dropped.
+    window
+        Messages that may be unconfirmed at a broker, if fewer than it allows: so that
+        a publisher without pause does not fill queues.
+    epoch
+        Of the messages that are published: above that of all who were this source
+        before. The time in milliseconds, unless given.
+    """
+
+    on_event: OnEvent | None = None
+    on_needless: Callable[[Received], None] | None = None
+    window: int | None = None
+    epoch: int | None = None
+
+
+DEFAULT_OPTIONS = ClientOptions()
+
 
 _timers: "WeakKeyDictionary[asyncio.AbstractEventLoop, SharedTimer]" = (
     WeakKeyDictionary()
@@ -25,13 +60,18 @@ _timers: "WeakKeyDictionary[asyncio.AbstractEventLoop, SharedTimer]" = (
 
 class SharedTimer:
     """Calls what `watch` was given every half second, and what `soon` was given once,
-    within ACK_SECONDS. It costs nothing while there is nothing to call."""
+    within ACK_SECONDS. It costs nothing while there is nothing to call.
+
+    Where so many clients share a loop that this takes a tenth of its time, they
+    acknowledge less often. Connections to the coordinator are shared, too (`http`)."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._watching: dict[Callable[[float], None], None] = {}
         self._owing: dict[Callable[[], None], None] = {}
         self._ticking: asyncio.TimerHandle | None = None
+        self._ack_seconds = ACK_SECONDS
+        self.http = HttpClient(repeatable=True)
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> "SharedTimer":
@@ -44,6 +84,7 @@ class SharedTimer:
     def watch(self, tick: Callable[[float], None]) -> None:
         self._watching[tick] = None
         if self._ticking is None:
+            self.http = HttpClient(keeps=True, repeatable=True)
             self._ticking = self._loop.call_later(TICK_SECONDS, self._tick)
 
     def unwatch(self, tick: Callable[[float], None]) -> None:
@@ -52,9 +93,14 @@ class SharedTimer:
             self._ticking.cancel()
             self._ticking = None
 
+    async def leave(self) -> None:
+        """A client has closed; the last one closes connections that are kept."""
+        if not self.is_ticking:
+            await self.http.close()
+
     def soon(self, settle: Callable[[], None]) -> None:
         if not self._owing:
-            self._loop.call_later(ACK_SECONDS, self._settle)
+            self._loop.call_later(self._ack_seconds, self._settle)
         self._owing[settle] = None
 
     def _tick(self) -> None:
@@ -65,8 +111,11 @@ class SharedTimer:
 
     def _settle(self) -> None:
         owing, self._owing = self._owing, {}
+        began = time.perf_counter()
         for settle in owing:
             settle()
+        taken = (time.perf_counter() - began) * _ACK_SHARE
+        self._ack_seconds = min(max(taken, ACK_SECONDS), _LATEST_ACK_SECONDS)
 
 
 @dataclass
@@ -79,6 +128,7 @@ class ClientContext:
     user: str
     coordinator: Coordinator
     links: Links
+    options: ClientOptions
     tell: Callable[[Notice], None]
     on_failure: Callable[[BrokerwiseError], None]
     changed: Signal = field(default_factory=Signal)

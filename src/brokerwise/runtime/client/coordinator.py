@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from brokerwise.runtime.client.errors import UnauthorizedError
 from brokerwise.runtime.net.errors import RefusedError
-from brokerwise.runtime.net.http import ask
+from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.protocol.control import Axis, BrokerAnswer, Route
 
 T = TypeVar("T")
@@ -51,10 +51,12 @@ class _Space:
 
 class Coordinator:
     """The coordinator, as one user sees it. Cancelling a request loses nothing but
-    its answer. Raises UnreachableError and RefusedError, or UnauthorizedError."""
+    its answer. Raises UnreachableError and RefusedError, or UnauthorizedError. Requests
+    go over `http`, which may keep connections; they may all be carried out twice."""
 
     def __init__(self, url: str, token: str, tls: ssl.SSLContext | None) -> None:
         self.url = url.rstrip("/")
+        self.http = HttpClient()
         self._token = token
         self._tls = tls
 
@@ -88,7 +90,7 @@ class Coordinator:
         self, path: str, content: object, kind: type[T], method: str = "POST"
     ) -> T:
         try:
-            return await ask(
+            return await self.http.ask(
                 f"{self.url}{path}",
                 content,
                 kind,

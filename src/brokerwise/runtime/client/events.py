@@ -5,7 +5,7 @@ On an overlay a message holds content: a point, and what is at it. It travels as
 it wants (`wanted`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ class GapTold:
 
 
 Event = Received | GapTold
+OnEvent = Callable[[Event], None]
 
 
 @dataclass(frozen=True)

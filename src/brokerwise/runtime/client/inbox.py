@@ -6,18 +6,19 @@ source, whichever broker brings it. `Acknowledger` tells brokers what has come,
 through the three.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.context import SharedTimer
-from brokerwise.runtime.client.events import Event, GapTold, Received, wanted
+from brokerwise.runtime.client.events import Event, GapTold, OnEvent, Received, wanted
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.tasks import Signal
 from brokerwise.runtime.protocol.control import CursorRow
 from brokerwise.runtime.protocol.frames import Ack
-from brokerwise.runtime.protocol.limits import ACK_EVERY, HELD_MESSAGES
+from brokerwise.runtime.protocol.limits import HELD_MESSAGES
 from brokerwise.runtime.protocol.names import SOURCE
 from brokerwise.runtime.protocol.order import (
     NOTHING_SEEN,
@@ -102,6 +103,15 @@ class StreamMerger:
             events += self._serve(stream, name, positions)
         return events
 
+    def advance(self, stream: int, message: Received) -> bool:
+        """True if a message is the very next of its source, on the only stream of its
+        topic: then it is to be handed on, and `receive` is not called. Nearly all are,
+        and this costs the least."""
+        topic = self._topics.get(message.topic)
+        if topic is None or stream not in topic.streams:
+            return False
+        return topic.sequencer.advance(message.source, message.epoch, message.seq)
+
     def receive(self, stream: int, message: Received) -> Sequence[Event]:
         """A message has come. Of a topic that the stream does not serve (any more) it
         is ignored: another stream brings it."""
@@ -113,6 +123,13 @@ class StreamMerger:
             return self._receive_one_of_several(topic, stream, message)
         released = sequencer.offer(message.source, message.epoch, message.seq, message)
         return self._told(topic, released) if released.gaps else released.messages
+
+    def is_needless(self, stream: int, name: str) -> bool:
+        """Whether a message from which `receive` made nothing should not have been
+        sent: its topic is not wanted, or the stream alone serves it, and had brought
+        this message or a later one before."""
+        topic = self._topics.get(name)
+        return topic is None or (topic.sequencer.settled and stream in topic.streams)
 
     def end(self, stream: int) -> list[Event]:
         """A stream brings nothing any more."""
@@ -142,6 +159,10 @@ class StreamMerger:
     def knows(self, topic: str) -> bool:
         """True if a topic has been served, ever since it is wanted."""
         return topic in self._topics
+
+    def feeds(self, stream: int, topics: set[str]) -> bool:
+        """True if a stream feeds all of these topics."""
+        return topics <= self._of_stream.get(stream, set())
 
     def topics_of(self, stream: int) -> set[str]:
         """The topics that a stream feeds."""
@@ -301,9 +322,9 @@ class Acknowledger:
         if message.source != SOURCE:
             link.changed[message.topic, message.source] = None
         owed = link.received - link.acknowledged
-        if owed >= (link.welcome.ack_every if link.welcome else ACK_EVERY):
+        if owed >= link.ack_every:
             self._acknowledge(link)
-        elif owed == 1:
+        elif owed == 1:  # the first since the last acknowledgement
             self._soon(link)
 
     def handled(self, message: Received, links: Iterable[Link]) -> None:
@@ -351,7 +372,8 @@ class EventQueue(AsyncIterator[Event]):
 
     `on_full` and `on_room` tell those who fill it when to pause: what they were about
     to add still fits. `on_handled` is called with a channel's result once the next
-    event is asked for.
+    event is asked for. With `on_event` nothing waits: each event is given to it at
+    once, and has been dealt with when it returns.
 
     Cancelling a wait for the next event loses none.
     """
@@ -361,6 +383,7 @@ class EventQueue(AsyncIterator[Event]):
         on_full: Callable[[], None],
         on_room: Callable[[], None],
         on_handled: Callable[[Received], None],
+        on_event: OnEvent | None = None,
     ) -> None:
         self.is_full = False
         self._events: deque[Event] = deque()
@@ -368,16 +391,34 @@ class EventQueue(AsyncIterator[Event]):
         self._on_full = on_full
         self._on_room = on_room
         self._on_handled = on_handled
+        self._on_event = on_event
         self._handed_out: Event | None = None
         self._failure: BrokerwiseError | None = None
         self._closed = False
 
     def add(self, events: Iterable[Event]) -> None:
+        if self._on_event is not None:
+            for event in events:
+                self.add_one(event)
+            return
         self._events.extend(events)
         self._arrived.notify()
         if not self.is_full and len(self._events) >= MOST_EVENTS:
             self.is_full = True
             self._on_full()
+
+    def add_one(self, event: Event) -> None:
+        if self._on_event is None:
+            self.add((event,))
+            return
+        try:
+            self._on_event(event)
+        except Exception as error:  # of the application: it must not end a connection
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "on_event failed", "exception": error}
+            )
+        if event.source == SOURCE and type(event) is Received:
+            self._on_handled(event)
 
     def close(self, failure: BrokerwiseError | None = None) -> None:
         """Nothing more comes; the application gets the rest, then the failure."""
@@ -420,22 +461,39 @@ class Inbox:
         On an overlay: what the application wants of the sub-channels that come. If
         there are none, everything is wanted.
     progressed
-        Notified whenever a message came or a stream ended.
+        Notified when a message came of a topic that has several streams, or a
+        stream ended.
     """
 
-    def __init__(self, events: EventQueue, timer: SharedTimer) -> None:
+    def __init__(
+        self,
+        events: EventQueue,
+        timer: SharedTimer,
+        on_needless: Callable[[Received], None] | None = None,
+    ) -> None:
+        """`on_needless` is called with messages that should not have been sent."""
         self.streams = StreamMerger()
         self.events = events
         self.boxes: list[Box] = []
         self.progressed = Signal()
         self._acknowledger = Acknowledger(self.streams, timer)
+        self._on_needless = on_needless
 
     def receive(self, link: Link, message: Received) -> None:
         """A broker has sent a message."""
+        if not self.boxes and self.streams.advance(link.number, message):
+            self.events.add_one(message)
+        else:
+            self._receive_odd(link, message)
+        self._acknowledger.note(link, message)
+
+    def _receive_odd(self, link: Link, message: Received) -> None:
+        """One that may have to wait, or leaves a gap, or is dropped."""
         events = self.streams.receive(link.number, message)
         if events:
             self._hand_on(events)
-        self._acknowledger.note(link, message)
+        elif self._on_needless and self.streams.is_needless(link.number, message.topic):
+            self._on_needless(message)
         self.progressed.notify()
 
     def serve(

@@ -32,7 +32,7 @@ from brokerwise.runtime.protocol.frames import (
     decode_from_broker,
     encode,
 )
-from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
+from brokerwise.runtime.protocol.limits import ACK_EVERY, MAX_SEQ, REQUEST_SECONDS
 
 BrokerFrame = (
     Subscribed
@@ -79,6 +79,8 @@ class Link:
         "_quiet_since",
         "_spoke",
         "_welcomed",
+        "_window",
+        "ack_every",
         "acknowledged",
         "broker",
         "changed",
@@ -94,11 +96,18 @@ class Link:
         "welcome",
     )
 
-    def __init__(self, address: Address, user: str, owner: LinkOwner) -> None:
+    def __init__(
+        self,
+        address: Address,
+        user: str,
+        owner: LinkOwner,
+        window: int | None = None,
+    ) -> None:
         self.broker, self.url, self.user = address.broker, address.url, user
         self.number = next(_numbers)
         self.sent = self.confirmed = self.received = self.acknowledged = 0
         self.changed: dict[tuple[str, str], None] = {}
+        self.ack_every = ACK_EVERY
         self.idle_ticks = 0
         self.is_silent = self.retired = False
         self.welcome: Welcome | None = None
@@ -106,6 +115,7 @@ class Link:
         self._welcomed: asyncio.Future[None] = loop.create_future()
         self._connection: ClientConnection | None = None
         self._owner = owner
+        self._window = window or 0
         self._paused = False
         self._spoke = True
         self._quiet_since = loop.time()
@@ -150,13 +160,9 @@ class Link:
     def has_room(self) -> bool:
         """True if the broker takes one more message without a confirmation. Once it
         hangs up it does not, though what was sent before may still be heard."""
-        if (
-            self.welcome is None
-            or self._connection is None
-            or not self._connection.is_open
-        ):
+        if self._connection is None or not self._connection.is_open:
             return False
-        return self.sent - self.confirmed < self.welcome.publish_window
+        return self.sent - self.confirmed < self._window
 
     def send(self, frame: Frame) -> None:
         self.send_text(encode(frame))
@@ -246,6 +252,8 @@ class Link:
     def _begin(self, welcome: Welcome) -> None:
         self.welcome = welcome
         self.broker = welcome.broker
+        self.ack_every = welcome.ack_every
+        self._window = min(self._window or MAX_SEQ, welcome.publish_window)
         if not self._welcomed.done():
             self._welcomed.set_result(None)
 
@@ -286,9 +294,15 @@ class Links:
     """Opens connections, shares them, and closes them all at the end."""
 
     def __init__(
-        self, login: Login, tls: ssl.SSLContext | None, owner: LinkOwner
+        self,
+        login: Login,
+        tls: ssl.SSLContext | None,
+        owner: LinkOwner,
+        window: int | None = None,
     ) -> None:
+        """`window`: messages that may be unconfirmed, if fewer than a broker allows."""
         self._login = login
+        self._window = window
         self._tls = tls
         self._owner = owner
         self._by_url: dict[str, Link] = {}
@@ -365,7 +379,7 @@ class Links:
             await self._none_open.wait()
 
     async def _dial(self, address: Address) -> Link:
-        link = Link(address, self._login.user, self._owner)
+        link = Link(address, self._login.user, self._owner, self._window)
         try:
             await link.open(self._login, self._tls)
         finally:

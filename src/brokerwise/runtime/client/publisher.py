@@ -150,7 +150,7 @@ class Publisher:
         self.unconfirmed = 0
         self._context = context
         self._clock = clock
-        self._epoch = int(time.time() * 1000)
+        self._epoch = context.options.epoch or int(time.time() * 1000)
         self._last: dict[str, int] = {}
         self._routes = Routes()
         self._targets: dict[str, _Targets] = {}

@@ -317,6 +317,8 @@ class Subscriber:
     def tidy(self) -> None:
         """Unsubscribe where others serve by now."""
         for link, served in list(self._served.items()):
+            if served and self._streams.feeds(link.number, served):
+                continue
             stale = served - self._streams.topics_of(link.number)
             if stale and link not in self.moving:
                 served -= stale
@@ -339,8 +341,8 @@ class Subscriber:
 
     def uses(self, link: Link) -> bool:
         """True if a link serves anything, or was asked to."""
-        asked = self._questions.wait_for(link)
-        return asked or link in self.moving or link in self._served
+        serves = link in self._served or link in self.moving
+        return serves or self._questions.wait_for(link)
 
     def withdraw(self, topics: Iterable[str]) -> None:
         """Do not go where these were asked for, if that is not answered yet."""

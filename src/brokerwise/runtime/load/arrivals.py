@@ -47,7 +47,7 @@ class Streams:
 class Arrivals:
     """Counts the messages of one subscriber, by topic and source.
 
-    It goes by what is really sent: a client library would drop what comes twice.
+    It is to be told of everything that brokers send, also of what a client drops.
     """
 
     __slots__ = ("_last", "_missing", "_own", "_streams", "_topics", "_wrong")

@@ -73,28 +73,6 @@ class Written(msgspec.Struct, frozen=True, tag="written"):
     """The log is there."""
 
 
-class Failure(msgspec.Struct, frozen=True, tag="failure"):
-    """The trial could not be run to its end."""
-
-    message: str
-
-
-Report = Written | Failure
-
-
-def task_line(task: Task) -> bytes:
-    return msgspec.json.encode(task) + b"\n"
-
-
-def task_of(line: bytes) -> Task:
-    return msgspec.json.decode(line, type=Task)
-
-
-def report_of(line: bytes) -> Report:
-    report: Report = msgspec.json.decode(line, type=Report)
-    return report
-
-
 class WrongMessageError(BrokerwiseError):
     """A message came that was not sent, came twice, or came without its data."""
 

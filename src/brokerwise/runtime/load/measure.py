@@ -24,22 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
-from brokerwise.runtime.load.generator import (
-    Failure,
-    Report,
-    Task,
-    report_of,
-    task_line,
-)
+from brokerwise.runtime.load.generator import Task, Written
+from brokerwise.runtime.load.processes import started_workers
 from brokerwise.runtime.load.trials import Trial
-from brokerwise.runtime.process.reporting import ReportingProcess
 from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.storage.latency_data import (
     HEADER,
@@ -138,26 +130,16 @@ async def generate(task: Task) -> None:
 
     Raises BrokerwiseError. Cancelling it ends the process, and leaves no log.
     """
-    process = await ReportingProcess.start(COMMAND, task_line(task))
-    reports: list[Report] = []
-
-    def take(line: bytes) -> None:
-        try:
-            reports.append(report_of(line))
-        except msgspec.DecodeError:
-            process.keep(line)
-
     try:
-        async with asyncio.timeout(task.trial.longest + PATIENCE_SECONDS):
-            ended = await process.follow(take)
+        async with (
+            asyncio.timeout(task.trial.longest + PATIENCE_SECONDS),
+            started_workers(
+                COMMAND, [task], Written, Written, "the process that sends"
+            ) as workers,
+        ):
+            await workers.finished()
     except TimeoutError as cause:
         raise BrokerwiseError("it did not come to its end") from cause
-    finally:
-        await process.stop()
-    if not reports:
-        raise BrokerwiseError(f"the process that sends {ended}")
-    if isinstance(reports[-1], Failure):
-        raise BrokerwiseError(reports[-1].message)
 
 
 MARK = "measuring.json"

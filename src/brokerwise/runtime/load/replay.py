@@ -1,10 +1,11 @@
 """A replay from its first connection to its verdict.
 
 It asks the fleet whether it runs this plan, and brokers for their counters before and
-after; workers send and receive.
+after; workers (`worker.py`), which share users and topics, send and receive.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import FleetStatus, Operator
 from brokerwise.runtime.load.arrivals import Findings
-from brokerwise.runtime.load.crew import Crew, Result, crew_of, tasks_of
+from brokerwise.runtime.load.processes import Workers, started_workers
 from brokerwise.runtime.load.traffic import (
     Figure,
     Latencies,
@@ -23,6 +24,15 @@ from brokerwise.runtime.load.traffic import (
     Traffic,
     since,
     traffic_of,
+)
+from brokerwise.runtime.load.worker import (
+    Opened,
+    Prepared,
+    Progress,
+    Report,
+    Result,
+    Task,
+    User,
 )
 from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.tls import client_tls
@@ -127,6 +137,78 @@ def refuse_restarted(before: Sequence[LoadReport], after: Sequence[LoadReport]) 
             raise RestartedBrokerError(report.broker)
 
 
+COMMAND = (sys.executable, "-m", "brokerwise.runtime.load", "replay")
+PUBLISHER = "replay"
+"""The user that publishes what no user of the plan does."""
+
+
+def tasks_of(
+    period: Period,
+    workers: int,
+    fleet: FleetFile,
+    *,
+    epoch: int,
+    seconds: float = 0.0,
+) -> list[Task]:
+    """The tasks of so many workers: each user is with one of them, and so are all
+    messages of one source."""
+    keys = Keys.of_secret(bytes.fromhex(fleet.secret))
+    shares: list[list[User]] = [[] for _ in range(workers)]
+    said = _published(period, workers)
+    for number, (name, sessions) in enumerate(_sessions(period).items()):
+        own = tuple(said.pop(name, ())) if period.seed.overlay else ()
+        shares[number % workers].append(
+            User(
+                name,
+                keys.token(Role.USER, name),
+                source=name if period.seed.overlay else "",
+                topics=tuple(topic for topics in sessions for topic in topics),
+                sessions=len(sessions),
+                publishes=own,
+            )
+        )
+    for number, share in enumerate(shares):
+        source = f"{PUBLISHER}/{number}"
+        if source in said:
+            token = keys.token(Role.USER, PUBLISHER)
+            share.append(User(PUBLISHER, token, source, publishes=tuple(said[source])))
+    streams = tuple(
+        (topic, source, count)
+        for source, rows in _published(period, workers).items()
+        for topic, count in rows
+    )
+    return [
+        Task(
+            epoch=epoch,
+            coordinator=fleet.coordinator,
+            users=tuple(share),
+            streams=streams,
+            seconds=seconds,
+            message_bytes=period.message_bytes,
+            authority=fleet.authority,
+        )
+        for share in shares
+    ]
+
+
+def _sessions(period: Period) -> dict[str, list[tuple[str, ...]]]:
+    """The topics of each session, by user."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for session in period.seed.sessions:
+        found.setdefault(session.user, []).append(session.topics)
+    return found
+
+
+def _published(period: Period, workers: int) -> dict[str, list[tuple[str, int]]]:
+    """What each source publishes: a user of an overlay its own content, and each
+    worker a share of the topics."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for number, p in enumerate(period.published):
+        source = p.user or f"{PUBLISHER}/{number % workers}"
+        found.setdefault(source, []).append((p.topic, p.count))
+    return found
+
+
 QUIET_SECONDS = 5.0  # nothing has arrived for so long: what is missing is lost
 ROUTE_SECONDS = 10.0  # until brokers that nobody needs have left the routes
 COUNT_SECONDS = 2.0  # until the counters have what the subscribers have
@@ -171,55 +253,60 @@ class Replay:
         ends all that it started; messages that were published are in the fleet."""
         period = self._period
         brokers = await self._observer.brokers(period.seed)
-        keys = Keys.of_secret(bytes.fromhex(self._fleet.secret))
         tasks = tasks_of(
             period,
             self._workers,
+            self._fleet,
             epoch=time.time_ns() // 1_000_000,
-            brokers=brokers,
-            sign=lambda user: keys.token(Role.USER, user),
             seconds=period.seconds / self._speed if self._speed else 0.0,
-            authority=self._fleet.authority,
         )
         expected = sum(task.expected for task in tasks)
-        async with crew_of(tasks) as crew:
-            await self._connect(crew)
-            generations = await self._settled_routes()
+        async with started_workers(
+            COMMAND, tasks, Report, Result, "a worker of the replay"
+        ) as workers:
+            await self._connect(workers)
             before = await self._observer.loads(brokers)
             began = time.monotonic()
-            await self._publish(crew, generations, expected)
+            await self._publish(workers, expected)
             seconds = time.monotonic() - began
             seen = await self._counted(brokers, before)
-            results = await crew.finish()
+            workers.go_on()
+            results = await workers.finished()
         return outcome(period, seen, results, seconds)
 
-    async def _connect(self, crew: Crew) -> None:
+    async def _connect(self, workers: Workers[Result]) -> None:
+        """Everyone subscribes; publishers connect once routes lead to them."""
+        sessions = len(self._period.seed.sessions)
+
         def connected() -> bool:
-            self._on_stage(Stage("connect", crew.connected, crew.lines))
-            return crew.connected == crew.lines
+            opened = sum(report.sessions for report in workers.latest(Opened))
+            self._on_stage(Stage("connect", opened, sessions))
+            return opened == sessions
 
-        await crew.until(connected)
+        await workers.until(connected)
+        await self._settled_routes()
+        workers.go_on()
+        await workers.until(lambda: workers.have_all(Prepared))
 
-    async def _publish(
-        self, crew: Crew, generations: dict[str, int], expected: int
-    ) -> None:
-        messages = self._period.messages
+    async def _publish(self, workers: Workers[Result], expected: int) -> None:
+        messages, arrived = self._period.messages, 0
 
         def published() -> bool:
-            self._on_stage(Stage("replay", crew.arrived, expected))
-            return crew.published == messages
+            nonlocal arrived
+            found = workers.latest(Progress)
+            arrived = sum(progress.arrived for progress in found)
+            self._on_stage(Stage("replay", arrived, expected))
+            return sum(progress.published for progress in found) == messages
 
-        crew.begin(generations)
-        await crew.until(published)
-        await crew.until(
-            lambda: published() and crew.arrived >= expected, QUIET_SECONDS
-        )
+        workers.go_on()
+        await workers.until(published)
+        await workers.until(lambda: published() and arrived >= expected, QUIET_SECONDS)
 
-    async def _settled_routes(self) -> dict[str, int]:
-        """Generations of the routes, once they lead where the plan says; if that
-        does not come about, as they are: the counts will tell."""
+    async def _settled_routes(self) -> None:
+        """Returns once routes lead where the plan says; if that does not come about,
+        after a while: the counts will tell."""
         if self._period.seed.overlay:
-            return {}
+            return
         planned: dict[str, set[str]] = {}
         for broker, topic in self._period.planned.received:
             planned.setdefault(topic, set()).add(broker)
@@ -228,7 +315,7 @@ class Replay:
             routes = await self._observer.routes(list(planned))
             found = {t: {a.broker for a in r.brokers} for t, r in routes.items()}
             if found == planned or time.monotonic() > until:
-                return {topic: route.generation for topic, route in routes.items()}
+                return
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _counted(

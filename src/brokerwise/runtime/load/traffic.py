@@ -1,5 +1,8 @@
 """One period of a plan: what is published, what brokers, links and users should see
 of it, what they have seen, and whether the two are the same.
+
+Brokers tell what they have seen by their counters (`Traffic`), subscribers by every
+message that comes to them (`Arrivals`).
 """
 
 from collections import Counter

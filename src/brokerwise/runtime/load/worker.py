@@ -1,12 +1,13 @@
-"""A worker of a replay: connects its sessions, publishes its share, counts what comes.
+"""A worker of a replay: plays its share of the users with real clients, publishes its
+share of the messages, and counts what comes.
 
-Topics speak evenly over the period, all of them mixed (`schedule`). It has connections
-of its own rather than the client library, which would drop what comes twice.
+Clients log in where the coordinator says, follow routes and moves, connect again,
+acknowledge. What they drop because it came twice, or too late, is counted as well.
+Topics speak evenly over the period, all of them mixed (`schedule`).
 """
 
 import asyncio
-import ssl
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from heapq import heapify, heappop, heapreplace
@@ -16,43 +17,98 @@ from time import time
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.load.arrivals import Arrivals, Findings, Streams
-from brokerwise.runtime.load.crew import (
-    Begin,
-    Command,
+from brokerwise.runtime.client.client import Client
+from brokerwise.runtime.client.context import ClientOptions
+from brokerwise.runtime.client.events import (
     Connected,
-    Failure,
-    Finish,
-    Line,
-    Progress,
-    Report,
-    Result,
-    Speech,
-    Task,
+    Disconnected,
+    Event,
+    Notice,
+    Received,
+    Refused,
+    Retrying,
 )
-from brokerwise.runtime.net.connection import ClientConnection, connect
+from brokerwise.runtime.load.arrivals import Arrivals, Findings, Streams
+from brokerwise.runtime.load.processes import GoOn
 from brokerwise.runtime.net.tasks import few_at_a_time
-from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.process.meters import LatencyHistogram
-from brokerwise.runtime.protocol.frames import (
-    Ack,
-    Frame,
-    Login,
-    Logout,
-    Message,
-    Problem,
-    Publish,
-    Published,
-    Subscribe,
-    Subscribed,
-    decode_from_broker,
-    encode,
-)
-from brokerwise.runtime.protocol.limits import (
-    ACK_EVERY,
-    MAX_FRAME_BYTES,
-    MAX_TOPICS_PER_FRAME,
-)
+from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
+
+# What a worker is to do, and what it tells
+
+
+class User(msgspec.Struct, frozen=True):
+    """A client to run. It has `topics`, by `sessions` on so many brokers, and
+    publishes, as `source`, so many messages of topics (rows of topic and count)."""
+
+    name: str
+    token: str
+    source: str = ""
+    topics: tuple[str, ...] = ()
+    sessions: int = 0
+    publishes: tuple[tuple[str, int], ...] = ()
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One worker's share of a replay.
+
+    `streams` is all that is published, by whomever, as rows of topic, source and
+    count. `seconds` is how long publishing should take; 0: as long as it must.
+    """
+
+    epoch: int
+    coordinator: str
+    users: tuple[User, ...]
+    streams: tuple[tuple[str, str, int], ...]
+    seconds: float = 0.0
+    message_bytes: int = 0
+    authority: str = ""
+
+    @property
+    def sessions(self) -> int:
+        return sum(user.sessions for user in self.users)
+
+    @property
+    def expected(self) -> int:
+        """How many messages its users should get."""
+        by_topic: dict[str, int] = {}
+        own: dict[tuple[str, str], int] = {}
+        for topic, source, count in self.streams:
+            by_topic[topic] = by_topic.get(topic, 0) + count
+            own[topic, source] = count
+        return sum(
+            by_topic.get(topic, 0) - own.get((topic, user.source), 0)
+            for user in self.users
+            for topic in user.topics
+        )
+
+
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    """So many of the sessions are up."""
+
+    sessions: int
+
+
+class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
+    """All publishers are connected."""
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress"):
+    """So many messages were published, and so many have arrived that were waited
+    for. Those that are published have been confirmed once there are all of them."""
+
+    published: int
+    arrived: int
+
+
+class Result(msgspec.Struct, frozen=True, tag="result"):
+    """All that came of a task. `latencies` are the counts of a histogram."""
+
+    findings: Findings
+    latencies: list[int]
+
+
+Report = Opened | Prepared | Progress | Result
 
 _GOLDEN = (sqrt(5) - 1) / 2
 
@@ -77,295 +133,220 @@ def schedule(counts: Sequence[int]) -> Iterator[tuple[float, int]]:
             heappop(pending)
 
 
+# How users are played
+
+OPENING = 64  # users that are being connected at a time, or log out
+WINDOW = 8  # messages unconfirmed at a broker: more would only wait longer
 SUBSCRIBE_SECONDS = 30.0  # thousands of sessions subscribe at once
-CLOSE_SECONDS = 5.0
-
-
-class LineError(BrokerwiseError):
-    """A connection of the replay was refused or lost, which spoils the count."""
-
-    def __init__(self, line: Line, what: str) -> None:
-        self.user, self.broker = line.user, line.broker
-        super().__init__(
-            f"the session of {line.user!r} on broker {line.broker!r} {what}"
-        )
-
-
-class Tally:
-    """What all lines of a worker share: what has arrived, and how late. `failed` is
-    called with the first error of a line that was up."""
-
-    def __init__(self, epoch: int, failed: Callable[[LineError], None]) -> None:
-        self.epoch = epoch
-        self.failed = failed
-        self.arrived = 0
-        self.latencies = LatencyHistogram()
-        self.unacknowledged: dict[OpenLine, None] = {}
-
-
-class OpenLine:
-    """A connection: what is heard on it is counted at once."""
-
-    def __init__(self, line: Line, arrivals: Arrivals, tally: Tally) -> None:
-        self._line = line
-        self.arrivals = arrivals
-        self._tally = tally
-        self._dialled: ClientConnection | None = None
-        self._last_id = 0
-        self._subscribed: asyncio.Future[None] | None = None
-        self._room: asyncio.Future[None] | None = None
-        self._closed = asyncio.get_running_loop().create_future()
-        self._closing = False
-        self._messages = 0
-        self._acknowledged = 0
-        self._cursors: dict[tuple[str, str], tuple[int, int]] = {}
-        self.sent = 0
-        self.confirmed = 0
-
-    async def open(self, url: str, tls: ssl.SSLContext | None) -> None:
-        """Connect, log in and subscribe; returns when the broker serves the topics.
-        Raises LineError if it does not. Cancelling it leaves the line to `close`."""
-        line, subscribed = self._line, asyncio.get_running_loop().create_future()
-        try:
-            self._dialled = await connect(
-                f"{url}/session",
-                on_text=self._heard,
-                on_closed=self._hung_up,
-                ssl=tls,
-                seconds=SUBSCRIBE_SECONDS,
-            )
-        except BrokerwiseError as cause:
-            raise LineError(line, f"cannot be had: {cause.message}") from cause
-        self._say(Login(line.user, line.token, line.source))
-        if not line.topics:
-            return
-        self._subscribed = subscribed
-        for start in range(0, len(line.topics), MAX_TOPICS_PER_FRAME):
-            topics = line.topics[start : start + MAX_TOPICS_PER_FRAME]
-            self._say(Subscribe(start, topics))
-            self._last_id = start
-        try:
-            await asyncio.wait_for(subscribed, SUBSCRIBE_SECONDS)
-        except TimeoutError as cause:
-            raise LineError(line, "is not served in time") from cause
-
-    def send(self, text: bytes) -> None:
-        assert self._dialled is not None
-        self.sent += 1
-        self._dialled.send(text)
-
-    async def confirmed_up_to(self, count: int) -> None:
-        """Returns once the broker has confirmed so many messages, or the line is
-        lost. Cancelling it loses nothing."""
-        while self.confirmed < count and not self._closed.done():
-            self._room = asyncio.get_running_loop().create_future()
-            await self._room
-
-    def acknowledge(self) -> None:
-        """Say what has come, if something has since the last time."""
-        rows = tuple((*stream, *at) for stream, at in self._cursors.items())
-        self._cursors.clear()
-        self._acknowledged = self._messages
-        self._tally.unacknowledged.pop(self, None)
-        if not self._closing:
-            self._say(Ack(self._messages, rows))
-
-    async def close(self) -> None:
-        """Say goodbye, and hear whatever the broker has said before its own."""
-        self._closing = True
-        if self._dialled is None or self._closed.done():
-            return
-        self._say(Logout())
-        try:
-            await asyncio.wait_for(asyncio.shield(self._closed), CLOSE_SECONDS)
-        except TimeoutError:
-            self._dialled.abort()
-            await self._closed
-
-    def abort(self) -> None:
-        self._closing = True
-        if self._dialled is not None:
-            self._dialled.abort()
-
-    def _say(self, frame: Frame) -> None:
-        assert self._dialled is not None
-        if not self._closed.done():
-            self._dialled.send(encode(frame))
-
-    def _heard(self, text: bytes) -> None:
-        frame = decode_from_broker(text)
-        match frame:
-            case Message():
-                self._take(frame)
-            case Published(count):
-                self.confirmed = count
-                self._wake()
-            case Subscribed(id=number) if number == self._last_id:
-                if self._subscribed is not None and not self._subscribed.done():
-                    self._subscribed.set_result(None)
-            case Problem():
-                self._fail(f"was told: {frame.message}")
-
-    def _take(self, message: Message) -> None:
-        tally = self._tally
-        self._messages += 1
-        if message.epoch == tally.epoch:
-            tally.arrived += self.arrivals.take(
-                message.topic, message.source, message.seq
-            )
-            tally.latencies.record(int((time() * 1000 - message.at) * 1000))
-        else:
-            self.arrivals.take("", "", 0)  # somebody else's
-        at = (message.epoch, message.seq)
-        self._cursors[message.topic, message.source] = at
-        if self._messages - self._acknowledged >= ACK_EVERY:
-            self.acknowledge()
-        else:
-            tally.unacknowledged[self] = None
-
-    def _hung_up(self, code: int, reason: str) -> None:
-        if not self._closing:
-            self._fail(f"was closed: {reason or 'the broker is gone'} ({code})")
-        if not self._closed.done():
-            self._closed.set_result(None)
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._room is not None and not self._room.done():
-            self._room.set_result(None)
-
-    def _fail(self, what: str) -> None:
-        error = LineError(self._line, what)
-        if self._subscribed is not None and not self._subscribed.done():
-            self._subscribed.set_exception(error)
-        elif not self._closing:
-            self._tally.failed(error)
-
-
-OPENING = 64  # lines that are being opened at a time
-WINDOW = 8  # messages unconfirmed on a line: more would only wait longer
-# The broker waits ten seconds for an acknowledgement, and asks for one five times a
-# second; thousands of sessions that each get a message now and then would say little
-# else.
-ACK_SECONDS = 1.0
+AWAY_SECONDS = 10.0  # a client connects again; if it cannot, the replay ends
 PROGRESS_SECONDS = 0.2
 BATCH = 16  # messages between two looks at what has come
 
-Tell = Callable[[Report], None]
-NextCommand = Callable[[], Awaitable[Command]]
+
+class UserError(BrokerwiseError):
+    """A user could not be connected, or not again, or was refused something."""
+
+    def __init__(self, user: str, what: str) -> None:
+        self.user = user
+        super().__init__(f"the session of {user!r} {what}")
+
+
+class _Shared:
+    """What all users of a worker share: what has arrived, and how late; who has lost a
+    session, and since when. `failed` is called with what ends the replay."""
+
+    def __init__(self, epoch: int, failed: Callable[[BrokerwiseError], None]) -> None:
+        self.epoch, self.failed = epoch, failed
+        self.arrived = 0
+        self.latencies = LatencyHistogram()
+        self.away: dict[_Player, tuple[float, UserError]] = {}
+
+
+class _Player:
+    """One user and its client."""
+
+    def __init__(
+        self, user: User, task: Task, arrivals: Arrivals, shared: _Shared
+    ) -> None:
+        self.user, self.arrivals, self._shared = user, arrivals, shared
+        self._trouble = ""
+        options = ClientOptions(self._take, self._take, WINDOW, task.epoch)
+        self.client = Client(
+            *(task.coordinator, user.name, user.token, user.source or None),
+            authority=task.authority,
+            on_notice=self._note,
+            literal=True,
+            options=options,
+        )
+        self._watching: asyncio.Future[None] | None = None
+
+    async def open(self) -> None:
+        """Returns when brokers serve all topics. Raises BrokerwiseError. Cancelling it
+        leaves the client to `close`."""
+        await self.client.__aenter__()
+        self._watching = asyncio.ensure_future(self._watch())
+        if not self.user.topics:
+            return
+        try:
+            async with asyncio.timeout(SUBSCRIBE_SECONDS):
+                await self.client.subscribe(self.user.topics)
+        except TimeoutError as cause:
+            what = f"is not served in time; {self._trouble}"
+            raise UserError(self.user.name, what) from cause
+
+    async def close(self) -> None:
+        """Log out, and hear whatever brokers have said before."""
+        await self.client.close()
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+
+    async def _watch(self) -> None:
+        try:
+            async for _ in self.client.events():
+                pass  # there are none: `_take` has them
+        except BrokerwiseError as error:
+            self._shared.failed(
+                UserError(self.user.name, f"has ended: {error.message}")
+            )
+
+    def _note(self, notice: Notice) -> None:
+        match notice:
+            case Connected():
+                self._shared.away.pop(self, None)
+            case Disconnected(broker, reason):
+                what = f"on broker {broker!r} was closed: {reason}"
+                since = asyncio.get_running_loop().time()
+                self._shared.away[self] = since, UserError(self.user.name, what)
+            case Retrying(reason):
+                self._trouble = reason
+            case Refused(reason):
+                self._shared.failed(UserError(self.user.name, f"was told: {reason}"))
+
+    def _take(self, event: Event) -> None:
+        """A message has come. A gap needs no notice: what is missing is counted."""
+        if type(event) is not Received:
+            return
+        shared = self._shared
+        if event.epoch == shared.epoch:
+            shared.arrived += self.arrivals.take(event.topic, event.source, event.seq)
+            shared.latencies.record(int((time() * 1000 - event.at) * 1000))
+        else:
+            self.arrivals.take("", "", 0)  # somebody else's
 
 
 class Worker:
     """One task, from its connections to its result."""
 
-    def __init__(self, task: Task, tell: Tell) -> None:
+    def __init__(self, task: Task, tell: Callable[[Report], None]) -> None:
         self._task, self._tell = task, tell
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._tally = Tally(task.epoch, self._fail)
+        self._shared = _Shared(task.epoch, self._fail)
         streams = Streams(task.streams)
-        self._lines = [
-            OpenLine(line, Arrivals(streams, line.topics, line.source), self._tally)
-            for line in task.lines
+        self._players = [
+            _Player(
+                user, task, Arrivals(streams, user.topics, user.source), self._shared
+            )
+            for user in task.users
         ]
         self._published = 0
+        self._waits_since: float | None = None
 
-    async def run(self, command: NextCommand) -> None:
-        """Do the task, as commands come. Cancelling it drops all connections."""
-        work = asyncio.ensure_future(self._work(command))
+    async def run(self, go_on: GoOn) -> None:
+        """Connect, and then, each part when told to go on: connect publishers;
+        publish; hang up and say what came. Raises BrokerwiseError. Cancelling it hangs
+        up."""
+        works = [
+            asyncio.ensure_future(work) for work in (self._work(go_on), self._beat())
+        ]
         try:
-            await asyncio.wait(
-                (work, self._failed), return_when=asyncio.FIRST_COMPLETED
-            )
-            if self._failed.done():
-                self._failed.result()
-            await work
-        except BrokerwiseError as error:
-            self._tell(Failure(error.message))
+            everything = (*works, self._failed)
+            await asyncio.wait(everything, return_when=asyncio.FIRST_COMPLETED)
+            for ended in (self._failed, *works):
+                if ended.done():
+                    ended.result()
         finally:
-            work.cancel()
-            with suppress(asyncio.CancelledError, BrokerwiseError):
-                await work
-            for line in self._lines:
-                line.abort()
+            for work in works:
+                work.cancel()
+            await asyncio.gather(*works, return_exceptions=True)
+            await self._close()
 
-    async def _work(self, command: NextCommand) -> None:
-        beats = asyncio.ensure_future(self._beat())
-        try:
-            await self._connect()
-            begin = await command()
-            assert isinstance(begin, Begin)
-            await self._publish(begin.generations)
-            assert isinstance(await command(), Finish)
-        finally:
-            beats.cancel()
-        await asyncio.gather(*(line.close() for line in self._lines))
-        found = Findings.total(line.arrivals.findings() for line in self._lines)
-        self._tell(Result(found, self._tally.latencies.counts))
+    async def _work(self, go_on: GoOn) -> None:
+        await self._open()
+        await go_on()
+        for player in self._publishers:
+            await player.client.prepare(topic for topic, _ in player.user.publishes)
+        self._tell(Prepared())
+        await go_on()
+        await self._publish()
+        await go_on()
+        await self._close()
+        found = Findings.total(player.arrivals.findings() for player in self._players)
+        self._tell(Result(found, self._shared.latencies.counts))
 
-    async def _connect(self) -> None:
-        task = self._task
-        tls = client_tls(next(iter(task.brokers.values())), task.authority)
-        up = 0
+    @property
+    def _publishers(self) -> list[_Player]:
+        return [player for player in self._players if player.user.publishes]
 
-        async def open_one(number: int) -> None:
-            nonlocal up
-            broker = task.lines[number].broker
-            await self._lines[number].open(task.brokers[broker], tls)
-            up += 1
-            if up % OPENING == 0 or up == len(self._lines):
-                self._tell(Connected(up))
+    async def _open(self) -> None:
+        sessions = told = 0
 
-        numbers = range(len(self._lines))
-        await few_at_a_time([partial(open_one, n) for n in numbers], OPENING)
+        async def open_one(player: _Player) -> None:
+            nonlocal sessions, told
+            await player.open()
+            sessions += player.user.sessions
+            if sessions - told >= OPENING:
+                told = sessions
+                self._tell(Opened(sessions))
 
-    async def _publish(self, generations: dict[str, int]) -> None:
-        speeches = self._task.speeches
+        await few_at_a_time([partial(open_one, p) for p in self._players], OPENING)
+        self._tell(Opened(sessions))
+
+    async def _close(self) -> None:
+        await few_at_a_time([player.close for player in self._players], OPENING)
+
+    async def _publish(self) -> None:
         pace = _Pace(self._task.seconds)
         data = payload(self._task.message_bytes)
-        said = [0] * len(speeches)
-        for share, number in schedule([speech.count for speech in speeches]):
+        speeches = [
+            (player.client, topic, count)
+            for player in self._publishers
+            for topic, count in player.user.publishes
+        ]
+        clock = asyncio.get_running_loop().time
+        for share, number in schedule([count for _, _, count in speeches]):
             await pace.until(share)
-            said[number] += 1
-            speech = speeches[number]
-            await self._say(
-                speech,
-                Publish(
-                    topic=speech.topic,
-                    epoch=self._task.epoch,
-                    seq=said[number],
-                    data=data,
-                    generation=generations.get(speech.topic, 0),
-                    at=time() * 1000,
-                ),
-            )
-        for line in self._lines:
-            await line.confirmed_up_to(line.sent)
-
-    async def _say(self, speech: Speech, message: Publish) -> None:
-        text = encode(message)
-        for number in speech.lines:
-            line = self._lines[number]
-            if line.sent - line.confirmed >= WINDOW:
-                await line.confirmed_up_to(line.sent - WINDOW + 1)
-            line.send(text)
-        self._published += 1
+            client, topic, _ = speeches[number]
+            self._waits_since = clock()
+            await client.publish(topic, data)
+            self._waits_since = None
+            self._published += 1
+        for player in self._publishers:
+            self._waits_since = clock()
+            await player.client.flush()
+        self._waits_since = None
 
     async def _beat(self) -> None:
-        """Acknowledge what has come, and tell how far we are, now and then."""
-        acknowledged, told = 0.0, Progress(0, 0)
+        """Tell how far we are, now and then, and see whether it goes on."""
+        told = Progress(0, 0)
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(PROGRESS_SECONDS)
-            progress = Progress(self._published, self._tally.arrived)
+            progress = Progress(self._published, self._shared.arrived)
             if progress != told:
                 self._tell(progress)
                 told = progress
-            if clock() - acknowledged >= ACK_SECONDS:
-                for line in list(self._tally.unacknowledged):
-                    line.acknowledge()
-                acknowledged = clock()
+            long_ago = clock() - AWAY_SECONDS
+            for since, error in self._shared.away.values():
+                if since < long_ago:
+                    raise error
+            if self._waits_since is not None and self._waits_since < long_ago:
+                raise BrokerwiseError(
+                    f"no broker has taken a message for {AWAY_SECONDS:g} s"
+                )
 
-    def _fail(self, error: LineError) -> None:
+    def _fail(self, error: BrokerwiseError) -> None:
         if not self._failed.done():
             self._failed.set_exception(error)
 

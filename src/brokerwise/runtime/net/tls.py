@@ -1,6 +1,8 @@
 """Certificates: ours to show, and those of others to check."""
 
+import os
 import ssl
+from functools import lru_cache
 
 from brokerwise.model.errors import InputError
 
@@ -46,10 +48,18 @@ def client_tls(url: str, authority: str) -> ssl.SSLContext | None:
     if not url.startswith(("https:", "wss:")):
         return None
     try:
-        return ssl.create_default_context(cafile=authority or None)
+        changed = os.stat(authority).st_mtime_ns if authority else 0
+        return _client_context(authority, changed)
     except OSError as cause:
         wrong = f"cannot use authority {authority}: {_reason(cause)}"
         raise InputError(wrong) from cause
+
+
+@lru_cache(maxsize=8)
+def _client_context(authority: str, changed: int) -> ssl.SSLContext:
+    """Thousands of clients of one process share it: to read the system's authorities
+    takes longer than to connect. A file that has changed is read again."""
+    return ssl.create_default_context(cafile=authority or None)
 
 
 def check_tls(certificate: str, private_key: str, authority: str, host: str) -> None:
