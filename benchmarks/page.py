@@ -150,7 +150,7 @@ async def running(
         seed_store(state / STATE_FILE, seed)
         launch = Launch("coordinator", _HOST, 0, KEYS.as_json(), state=str(state))
         command = (sys.executable, "-m", "brokerwise.runtime.coordinator")
-        program = Program(command, launch, state / "coordinator.log")
+        program = Program(command, launch, "the coordinator", state / "coordinator.log")
         child = await stack.enter_async_context(running_child(program))
         for broker in brokers:
             serving = await serve(broker, host=_HOST, port=0)

@@ -95,7 +95,7 @@ class SharedTimer:
 
     async def leave(self) -> None:
         """A client has closed; the last one closes connections that are kept."""
-        if not self.is_ticking:
+        if self._ticking is None:
             await self.http.close()
 
     def soon(self, settle: Callable[[], None]) -> None:
