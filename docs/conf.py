@@ -41,6 +41,7 @@ NAVIGATION = {
         "docs/benchmarks.md",
         "docs/scaling.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
         "CHANGELOG.md",
     ],
     "Examples": [
