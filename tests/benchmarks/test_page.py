@@ -7,7 +7,7 @@ import pytest
 from tests.browser.chromium import needs_chromium
 
 from benchmarks import page, page_browser
-from brokerwise.runtime.coordinator.orders import LoadPage, TopicLoad
+from brokerwise.runtime.protocol.fleet import LoadPage, TopicLoad
 
 
 def test_a_small_fleet_is_watched_and_measured(

@@ -18,24 +18,22 @@ from brokerwise.cli.up_request import UpRequest
 from brokerwise.cli.up_text import FleetUp
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.client.data_cluster import FeedResult
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.fleet.files import DEFAULT_STATE, FleetFile
+from brokerwise.runtime.protocol.data import (
+    ChannelStatus,
     Column,
+    ColumnInfo,
     ColumnType,
     Dataset,
     DatasetKind,
-)
-from brokerwise.runtime.fleet.files import DEFAULT_STATE, FleetFile
-from brokerwise.runtime.fleet.operator import FleetStatus
-from brokerwise.runtime.protocol.data import (
-    ChannelStatus,
     DatasetStatus,
     DataStatus,
-    KeptAside,
-    Reason,
+    RejectedRecord,
+    Rejection,
     Run,
     SegmentSetAside,
-    Typed,
 )
+from brokerwise.runtime.protocol.fleet import FleetStatus
 
 AT = time.mktime((2026, 1, 2, 3, 4, 5, 0, 0, -1))
 FLEET = FleetFile(
@@ -45,7 +43,7 @@ DATA = DataStatus(*("i", 0.0, "up", "local[2]", 12.6, 3, 7, 600, 2_200, 2_100, 0
 REPORTS = DatasetStatus(
     "reports",
     "append",
-    (Typed("id", "string"), Typed("x", "double")),
+    (ColumnInfo("id", "string"), ColumnInfo("x", "double")),
     "",
     0.0,
     rows=9_000,
@@ -57,11 +55,11 @@ REPORTS = DatasetStatus(
 NEAR = ChannelStatus(
     "near",
     "SELECT id\nFROM reports\n",
-    (Typed("kind", "string"),),
+    (ColumnInfo("kind", "string"),),
     10.0,
     ("places", "reports", "shelters"),
     0.0,
-    (Typed("id", "string"),),
+    (ColumnInfo("id", "string"),),
     subscriptions=600,
     frontends=2_200,
     runs=12,
@@ -215,7 +213,7 @@ def test_a_type_that_there_is_none_of_is_told_which_there_are() -> None:
 
 
 def test_a_dataset_is_shown_with_what_was_kept_aside() -> None:
-    aside = KeptAside("b", 17, '{"x": "' + "y" * 200 + "\x1b", "x: why", AT)
+    aside = RejectedRecord("b", 17, '{"x": "' + "y" * 200 + "\x1b", "x: why", AT)
     fed = replace(REPORTS, last_fed=AT, last_rejected=(aside,))
     text = dataset_text.show_text(fed)
     assert text.splitlines() == [
@@ -287,7 +285,7 @@ def test_a_channel_that_was_made_says_how_to_subscribe() -> None:
 
 
 def test_a_feed_says_what_is_in_and_what_is_not() -> None:
-    reasons = tuple(Reason(line, "why") for line in range(17, 27))
+    reasons = tuple(Rejection(line, "why") for line in range(17, 27))
     result = FeedResult(10_000, 12, 1, 4_000, reasons)
     lines = feed_text("d", result, 1.23, DEFAULT_STATE).splitlines()
     assert lines[0] == (

@@ -13,8 +13,8 @@ from brokerwise.cli.up_request import UpRequest, parse_into, parse_steps
 from brokerwise.cli.up_text import FleetUp
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
 from brokerwise.runtime.process.logs import LogFormat, LogLevel, LogSettings
+from brokerwise.runtime.protocol.fleet import BrokerStatus, FleetStatus
 
 FLEET = FleetFile("http://127.0.0.1:1", 7, 1, "ab", "op", "br")
 

@@ -13,7 +13,7 @@ from brokerwise.cli.moves_text import (
     decisions_text,
     plan_text,
 )
-from brokerwise.runtime.fleet.balance_answers import (
+from brokerwise.runtime.protocol.balance import (
     Balance,
     BrokerChange,
     BrokerLoad,

@@ -11,12 +11,7 @@ from brokerwise.experiments.emergency.judging import Judgement
 from brokerwise.experiments.emergency.measures import Measures, NoticeMeasures
 from brokerwise.experiments.emergency.playing import Played
 from brokerwise.experiments.emergency.recording import Recorder
-from brokerwise.runtime.fleet.balance_answers import (
-    Balance,
-    BrokerLoad,
-    Decision,
-    Proposal,
-)
+from brokerwise.runtime.protocol.balance import Balance, BrokerLoad, Decision, Proposal
 
 CELL = LiveCell("nearest", "ldm", minutes=2.0, brokers=2, users=9)
 BEGAN = 1_000.0

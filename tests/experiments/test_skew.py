@@ -6,7 +6,7 @@ from pathlib import Path
 
 from brokerwise.experiments.skew import Repaired, Skew, result_of, skew_and_repair
 from brokerwise.report.reports import render
-from brokerwise.runtime.fleet.balance_answers import Decision, Proposal
+from brokerwise.runtime.protocol.balance import Decision, Proposal
 
 SMALL = Skew(
     brokers=3,

@@ -24,7 +24,7 @@ from tests.report import (
 )
 
 from brokerwise.experiments.provision_published import AIMS, PUBLISHED
-from brokerwise.runtime.fleet.balance_answers import Balance, BrokerLoad
+from brokerwise.runtime.protocol.balance import Balance, BrokerLoad
 
 Result = Mapping[str, Any]
 RUN = {"version": "0.1.0", "command": "brokerwise <this> & that"}

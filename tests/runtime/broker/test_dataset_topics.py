@@ -9,7 +9,7 @@ from tests.runtime.broker.fakes import FakeBroker, message, route
 
 from brokerwise.runtime.broker.processing import TopicSteps
 from brokerwise.runtime.broker.topics import RoutedMessage
-from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.fleet import Route
 from brokerwise.runtime.protocol.order import Released
 
 

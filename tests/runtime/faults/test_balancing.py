@@ -6,8 +6,8 @@ import signal
 from pathlib import Path
 
 from brokerwise.runtime.client.events import Moved
-from brokerwise.runtime.fleet.balance_answers import Proposal
 from brokerwise.runtime.fleet.operator import BalanceOperator, Operator, follow_decision
+from brokerwise.runtime.protocol.balance import Proposal
 from brokerwise.runtime.protocol.frames import RequestToMove
 
 from .load import Load, Subscriber, loaded_fleet, until

@@ -6,8 +6,6 @@ from dataclasses import replace
 import pytest
 
 from brokerwise.runtime.fleet.operator import (
-    BrokerStatus,
-    FleetStatus,
     Operator,
     StalledError,
     UnknownBrokerError,
@@ -15,6 +13,7 @@ from brokerwise.runtime.fleet.operator import (
     rolling_restart,
 )
 from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.protocol.fleet import BrokerStatus, FleetStatus
 
 
 def broker(name: str, sessions: int = 4, state: str = "up") -> BrokerStatus:

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
 from brokerwise.runtime.load.replay import (
     RestartedBrokerError,
     refuse_other_fleet,
     refuse_restarted,
 )
-from brokerwise.runtime.load.traffic import LoadReport
+from brokerwise.runtime.protocol.fleet import BrokerStatus, FleetStatus, LoadPage
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 
 SEED = Seed(
@@ -55,7 +54,7 @@ def test_another_fleet_is_refused(status: FleetStatus, said: str) -> None:
 
 
 def test_a_broker_that_started_again_has_forgotten_its_counts() -> None:
-    before = [LoadReport("b0", 1), LoadReport("b1", 2)]
+    before = [LoadPage("b0", 1), LoadPage("b1", 2)]
     refuse_restarted(before, before)
     with pytest.raises(RestartedBrokerError, match="b1 has started again"):
-        refuse_restarted(before, [LoadReport("b0", 1), LoadReport("b1", 3)])
+        refuse_restarted(before, [LoadPage("b0", 1), LoadPage("b1", 3)])

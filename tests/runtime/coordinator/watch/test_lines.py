@@ -5,27 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState
-from brokerwise.runtime.coordinator.status import MoveStatus
-from brokerwise.runtime.coordinator.watch.lines import (
+from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.watch.memory import LoadHistory, LoadSpread
+from brokerwise.runtime.coordinator.watch.server import broker_row
+from brokerwise.runtime.protocol.fleet import BrokerState, Heartbeat, MoveStatus
+from brokerwise.runtime.protocol.watch import (
     ChannelRow,
     DataLine,
     DatasetRow,
+    FleetEvent,
     FleetInfo,
     HelloLine,
     Line,
     TickLine,
+    TopicRow,
     TopicsLine,
-    broker_row,
     encode_line,
 )
-from brokerwise.runtime.coordinator.watch.memory import (
-    FleetEvent,
-    LoadHistory,
-    LoadSpread,
-    TopicRow,
-)
-from brokerwise.runtime.protocol.control import Heartbeat
 
 UP = Broker("b0", "ws://h", 1, BrokerState.UP, 4, 10.0, 1_000, None, None, 0)
 REPORT = Heartbeat("b0", 4, 7, 8, 100, 200, 12.34567)

@@ -12,23 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.coordinator.balance.proposals import DecisionState
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, Then
-from brokerwise.runtime.coordinator.moves import Move, MoveState
-from brokerwise.runtime.coordinator.orders import LoadPage, TopicLoad
+from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.moves import Move
 from brokerwise.runtime.coordinator.watch.memory import (
     KEPT_EVENTS,
     KEPT_POINTS,
     SHOWN_TOPICS,
     DecisionSummary,
-    FleetEvent,
     FleetState,
     LoadHistory,
     LoadSpread,
     MessageMeter,
     MessageRate,
     TopicBoard,
-    TopicRow,
     WatchMemory,
     busiest,
     events_between,
@@ -37,7 +33,16 @@ from brokerwise.runtime.coordinator.watch.memory import (
     topic_rows,
 )
 from brokerwise.runtime.coordinator.watch.polling import PollSchedule
-from brokerwise.runtime.protocol.control import Heartbeat
+from brokerwise.runtime.protocol.balance import DecisionState
+from brokerwise.runtime.protocol.fleet import (
+    BrokerState,
+    Heartbeat,
+    LoadPage,
+    MoveState,
+    Then,
+    TopicLoad,
+)
+from brokerwise.runtime.protocol.watch import FleetEvent, TopicRow
 
 LOADS = st.lists(st.floats(0.001, 1e6), min_size=1, max_size=20)
 

@@ -10,17 +10,17 @@ from tests.runtime.coordinator.fakes import broker, plain_seed, run, running
 from tests.runtime.coordinator.seeds import COLOCATED
 
 from brokerwise.runtime.coordinator.orders import BrokerClient
-from brokerwise.runtime.coordinator.watch.lines import encode_line
 from brokerwise.runtime.coordinator.watch.polling import ASKED_ALONE, ask_data
 from brokerwise.runtime.net.errors import UnreachableError
-from brokerwise.runtime.protocol.control import Address
 from brokerwise.runtime.protocol.data import (
     ChannelStatus,
     DatasetStatus,
-    KeptAside,
+    RejectedRecord,
     Run,
     SegmentSetAside,
 )
+from brokerwise.runtime.protocol.fleet import Address
+from brokerwise.runtime.protocol.watch import encode_line
 
 
 async def test_a_broker_from_near_by_has_its_topics_and_sessions(
@@ -79,7 +79,7 @@ async def test_one_that_does_not_answer_those_who_look_is_not_taken_for_silent()
 
 DATASET = DatasetStatus("reports", "append", (), "", 1.0, 70, 2, 900, 80, 3, 40.0)
 CHANNEL = ChannelStatus("near", "SELECT 1", (), 10.0, (), 1.0, (), 4, 9, 12, 0, 2)
-ASIDE = KeptAside("", 2, "{", "not JSON", 39.0)
+ASIDE = RejectedRecord("", 2, "{", "not JSON", 39.0)
 RUN = Run(12, 50.0, 0.4567, 1, 2, 4, 33, 100)
 
 
