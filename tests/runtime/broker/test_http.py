@@ -38,7 +38,7 @@ class Noted:
         return BrokerHealth("up", "b0", 1, 0.5)
 
     def load(self) -> LoadPage:
-        return LoadPage("b0", 1, 0, 0, 0, 0.0, {}, {}, 0, {}, 0, 0)
+        return LoadPage("b0", 1)
 
     def sessions(self) -> dict[str, SessionState]:
         return {}

@@ -30,7 +30,7 @@ from brokerwise.runtime.load.traffic import (
     since,
     traffic_of,
 )
-from brokerwise.runtime.protocol.fleet import LinkLoad, LoadPage, TopicLoad, UserLoad
+from brokerwise.runtime.protocol.fleet import LinkLoad, TopicLoad, TrafficPage, UserLoad
 from brokerwise.runtime.protocol.seed import Seed
 
 
@@ -185,11 +185,11 @@ def test_every_difference_is_named() -> None:
     ]
 
 
-def report(broker: str, **counts: int) -> LoadPage:
+def report(broker: str, **counts: int) -> TrafficPage:
     topics = {"a": TopicLoad(counts["received"], counts["delivered"])}
     links = {"b9": LinkLoad(counts.get("forwarded", 0))}
     users = {"u": UserLoad(counts.get("sent", 0), counts.get("got", 0))}
-    return LoadPage(broker, 1, topics=topics, links=links, users=users)
+    return TrafficPage(broker, 1, topics, links, users)
 
 
 def test_counters_of_all_brokers_make_the_traffic() -> None:

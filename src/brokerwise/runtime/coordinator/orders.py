@@ -25,7 +25,6 @@ from brokerwise.runtime.protocol.fleet import (
     CursorRow,
     JoinAnswer,
     JoinRequest,
-    LoadPage,
     MoveAnswer,
     MoveOrder,
     Route,
@@ -34,6 +33,7 @@ from brokerwise.runtime.protocol.fleet import (
     RoutesAnswer,
     SessionState,
     StopOrder,
+    TrafficPage,
 )
 from brokerwise.runtime.protocol.limits import (
     MAX_FRAME_BYTES,
@@ -121,11 +121,11 @@ class BrokerClient:
             broker, "/balance", None, BalancePage, GATHER_SECONDS, "GET"
         )
 
-    async def load(self, broker: Address) -> LoadPage:
+    async def load(self, broker: Address) -> TrafficPage:
         """What a broker says of its topics, to look at: one that does not is not
         taken for silent."""
         return await self._request(
-            broker, "/load", None, LoadPage, GATHER_SECONDS, "GET"
+            broker, "/load", None, TrafficPage, GATHER_SECONDS, "GET"
         )
 
     async def sessions(self, broker: Address) -> dict[str, SessionState]:

@@ -37,12 +37,12 @@ from brokerwise.runtime.protocol.fleet import (
     DrainAnswer,
     DrainRequest,
     FleetStatus,
-    LoadPage,
     MoveRequest,
     MoveStatus,
     Then,
     TopicLoad,
     TopicPlan,
+    TrafficPage,
     UserRegistration,
     UserToken,
 )
@@ -427,7 +427,7 @@ async def topic_statuses(
     return sorted(_joined(planned, loads), key=_worst_first)
 
 
-def _joined(planned: TopicPlan, loads: Iterable[LoadPage]) -> Iterable[TopicStatus]:
+def _joined(planned: TopicPlan, loads: Iterable[TrafficPage]) -> Iterable[TopicStatus]:
     for load in loads:
         for topic, counted in load.topics.items():
             yield _topic_status(
@@ -463,11 +463,11 @@ def _worst_first(status: TopicStatus) -> tuple[float, str, str]:
     return -late, status.topic, status.broker
 
 
-async def _load(fleet: FleetFile, url: str) -> LoadPage:
+async def _load(fleet: FleetFile, url: str) -> TrafficPage:
     return await ask(
         f"{url.replace('ws', 'http', 1)}/load",
         None,
-        LoadPage,
+        TrafficPage,
         method="GET",
         token=fleet.broker_token,
         seconds=LOAD_SECONDS,

@@ -39,10 +39,10 @@ from brokerwise.runtime.process.meters import LatencyHistogram
 from brokerwise.runtime.protocol.fleet import (
     BrokerState,
     FleetStatus,
-    LoadPage,
     Route,
     RoutesAnswer,
     RoutesRequest,
+    TrafficPage,
 )
 from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role
@@ -89,15 +89,15 @@ class Observer:
             found |= {route.topic: route for route in answer.routes}
         return found
 
-    async def loads(self, brokers: Mapping[str, str]) -> list[LoadPage]:
+    async def loads(self, brokers: Mapping[str, str]) -> list[TrafficPage]:
         """The counters of these brokers, given their URLs."""
         return await asyncio.gather(*(self._load(url) for url in brokers.values()))
 
-    async def _load(self, url: str) -> LoadPage:
+    async def _load(self, url: str) -> TrafficPage:
         return await ask(
             f"{url.replace('ws', 'http', 1)}/load",
             None,
-            LoadPage,
+            TrafficPage,
             method="GET",
             token=self._fleet.broker_token,
             seconds=REQUEST_SECONDS,
@@ -131,7 +131,9 @@ def _other_plan(wanted: str, found: str) -> str:
     return f"the fleet runs the plan {found}, expected {wanted}"
 
 
-def refuse_restarted(before: Sequence[LoadPage], after: Sequence[LoadPage]) -> None:
+def refuse_restarted(
+    before: Sequence[TrafficPage], after: Sequence[TrafficPage]
+) -> None:
     epochs = {report.broker: report.epoch for report in before}
     for report in after:
         if report.epoch != epochs[report.broker]:
@@ -320,7 +322,7 @@ class Replay:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _counted(
-        self, brokers: Mapping[str, str], before: Sequence[LoadPage]
+        self, brokers: Mapping[str, str], before: Sequence[TrafficPage]
     ) -> Traffic:
         """What the brokers have counted since, once that is what was planned, or
         after a moment as it is."""

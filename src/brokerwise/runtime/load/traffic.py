@@ -20,7 +20,7 @@ from brokerwise.model.workload import Workload
 from brokerwise.runtime.fleet.approval import ApprovedPlan
 from brokerwise.runtime.fleet.seeds import subchannel
 from brokerwise.runtime.load.arrivals import Findings
-from brokerwise.runtime.protocol.fleet import LoadPage
+from brokerwise.runtime.protocol.fleet import TrafficPage
 from brokerwise.runtime.protocol.seed import Seed
 
 Counts = Mapping[tuple[str, str], int]
@@ -259,7 +259,7 @@ def _by_broker(seed: Seed, loads: list[int]) -> dict[str, int]:
     return {b.name: load for b, load in zip(seed.brokers, loads, strict=True)}
 
 
-def traffic_of(reports: Iterable[LoadPage]) -> Traffic:
+def traffic_of(reports: Iterable[TrafficPage]) -> Traffic:
     """All brokers' counters together; zeros are left out."""
     received, delivered, forwarded = (Counter[tuple[str, str]]() for _ in range(3))
     sent, got = Counter[str](), Counter[str]()

@@ -33,8 +33,8 @@ _MEANINGS = {
 _ALWAYS = (401, 403, 408, 413, 422, 503)
 _JSON = "application/json"
 _TEMPLATE = "#/components/schemas/{name}"
-# Bounds are for those who ask: an answer is described by its types alone. A schema of
-# an enumeration has no `type`, and stays.
+# Bounds are for those who ask: an answer is described by its types alone, unless the
+# same type is asked for too. A schema of an enumeration has no `type`, and stays.
 _BOUNDS = frozenset(
     {
         *("minLength", "maxLength", "pattern", "enum"),

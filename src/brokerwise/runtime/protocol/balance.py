@@ -70,14 +70,13 @@ class BrokerLoad(msgspec.Struct, frozen=True):
     sessions: int
 
 
-class Balance(msgspec.Struct, frozen=True, kw_only=True):
+class Balance(msgspec.Struct, frozen=True):
     """`mind` is what the balancer is at, in words. Loads are as they were `measured`;
     if they cannot be had, `problem` says why."""
 
     mode: Literal["manual", "automatic"]
     paused: bool
     mind: str
-    options: AutomaticOptions
     moves_under_way: int
     brokers: tuple[BrokerLoad, ...] = ()
     measured: float | None = None
@@ -85,6 +84,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
     mean_load: float | None = None
     cov: float | None = None
     problem: str = ""
+    options: AutomaticOptions = AutomaticOptions()
 
 
 class BrokerChange(msgspec.Struct, frozen=True):

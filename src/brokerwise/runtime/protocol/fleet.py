@@ -268,23 +268,29 @@ class UserLoad(msgspec.Struct, frozen=True):
     delivered: int = 0
 
 
-class LoadPage(msgspec.Struct, frozen=True):
-    """GET /load. `users` is there on an overlay only; `dropped` counts messages for
-    other brokers, `fed_dropped` records for datasets."""
+class TrafficPage(msgspec.Struct, frozen=True):
+    """The part of GET /load that is about messages, by topic, by broker that they were
+    passed on to and, on an overlay only, by user. Who needs no more reads no more."""
 
     broker: str = ""
     epoch: int = 0
+    topics: Mapping[str, TopicLoad] = {}
+    links: Mapping[str, LinkLoad] = {}
+    users: Mapping[str, UserLoad] | msgspec.UnsetType = msgspec.UNSET
+
+
+class LoadPage(TrafficPage, frozen=True):
+    """GET /load. `dropped` counts messages for other brokers, `fed_dropped` records for
+    datasets."""
+
     sessions: int = 0
     received: int = 0
     delivered: int = 0
     load_per_second: float = 0.0
-    topics: Mapping[str, TopicLoad] = {}
-    links: Mapping[str, LinkLoad] = {}
     dropped: int = 0
     steps: Mapping[str, Mapping[str, Any]] = {}
     fed: int = 0
     fed_dropped: int = 0
-    users: Mapping[str, UserLoad] | msgspec.UnsetType = msgspec.UNSET
 
 
 class SessionState(msgspec.Struct, frozen=True):

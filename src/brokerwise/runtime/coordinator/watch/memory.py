@@ -20,9 +20,9 @@ from brokerwise.runtime.protocol.balance import DecisionState
 from brokerwise.runtime.protocol.fleet import (
     BrokerState,
     Heartbeat,
-    LoadPage,
     MoveState,
     Then,
+    TrafficPage,
 )
 from brokerwise.runtime.protocol.names import is_channel
 from brokerwise.runtime.protocol.watch import FleetEvent, HistoryColumns, TopicRow
@@ -352,7 +352,7 @@ class LoadHistory:
 
 
 def topic_rows(
-    broker: str, page: LoadPage, targets: Mapping[str, float]
+    broker: str, page: TrafficPage, targets: Mapping[str, float]
 ) -> Iterator[TopicRow]:
     for topic, load in page.topics.items():
         is_known = load.delivered > 0
@@ -406,7 +406,7 @@ class TopicBoard:
         self._brokers: dict[str, _BrokerTopics] = {}
 
     def replace(
-        self, broker: str, page: LoadPage, targets: Mapping[str, float]
+        self, broker: str, page: TrafficPage, targets: Mapping[str, float]
     ) -> None:
         rows = list(topic_rows(broker, page, targets))
         targeted = (row for row in rows if row.target_ms is not None)

@@ -19,7 +19,7 @@ from brokerwise.runtime.coordinator.store import is_planned
 from brokerwise.runtime.coordinator.watch.memory import TopicBoard, busiest, topic_rows
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus
-from brokerwise.runtime.protocol.fleet import LoadPage, SessionState
+from brokerwise.runtime.protocol.fleet import SessionState, TrafficPage
 from brokerwise.runtime.protocol.watch import (
     ChannelRow,
     DataLine,
@@ -198,7 +198,7 @@ async def ask_broker(
     telling: BrokerClient, broker: Broker, targets: Mapping[str, float]
 ) -> BrokerPages:
     """Cancelling it loses nothing."""
-    page, sessions, problem = LoadPage(), dict[str, SessionState](), ""
+    page, sessions, problem = TrafficPage(), dict[str, SessionState](), ""
     if not broker.alive:
         problem = f"broker {broker.name!r} is not there to be asked"
     else:
