@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.data_cluster.records import arrow_schema
+from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
     ColumnType,
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.data_cluster.records import arrow_schema
 
 Values = tuple[str | int, ...]  # of a subscription's parameters
 
@@ -64,8 +64,8 @@ def plain(parameters: Sequence[Column]) -> Channel:
     return Channel(
         "plain",
         f"SELECT r.report, r.text FROM reports r WHERE {_condition(parameters)}",
-        tuple(parameters),
         60.0,
+        tuple(parameters),
     )
 
 
@@ -90,7 +90,7 @@ FROM (
 WHERE {_condition(parameters)}
 """
     name = f"enriched_{len(parameters)}"  # of each name there is one
-    return Channel(name, sql, tuple(parameters), 60.0)
+    return Channel(name, sql, 60.0, tuple(parameters))
 
 
 def _condition(parameters: Sequence[Column]) -> str:

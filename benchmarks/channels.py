@@ -50,7 +50,6 @@ from benchmarks.measuring import median_seconds, print_line
 from pyspark.sql import SparkSession
 
 from brokerwise.pipeline.session import start_session
-from brokerwise.runtime.data_cluster.definitions import Channel
 from brokerwise.runtime.data_cluster.segments import new_file, write_files
 from brokerwise.runtime.data_cluster.spark import (
     ChannelSubscriptions,
@@ -60,6 +59,7 @@ from brokerwise.runtime.data_cluster.spark import (
 )
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
 from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.protocol.data import Channel
 
 Run = Callable[[], pa.Table]
 
@@ -137,7 +137,7 @@ def literal(channel: Channel, number: int, values: Values) -> Channel:
     sql = channel.sql
     for parameter, value in zip(channel.parameters, values, strict=True):
         sql = sql.replace(f":{parameter.name}", _quoted(value))
-    return Channel(f"{channel.name}_{number}", sql, (), channel.period)
+    return Channel(f"{channel.name}_{number}", sql, channel.period, ())
 
 
 def _quoted(value: str | int) -> str:

@@ -32,7 +32,7 @@ from brokerwise.runtime.load.trials import busy
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask
 from brokerwise.runtime.net.server import Connection, serve
 from brokerwise.runtime.process.launch import Launch
-from brokerwise.runtime.protocol.control import BrokerConfiguration
+from brokerwise.runtime.protocol.fleet import BrokerConfiguration
 from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 from brokerwise.runtime.protocol.tokens import Keys, Role

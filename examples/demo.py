@@ -21,8 +21,8 @@ from brokerwise.pipeline.session import start_session
 from brokerwise.report import skew as skew_report
 from brokerwise.report.page import write_page
 from brokerwise.report.reports import render
-from brokerwise.runtime.fleet.balance_answers import Decision
 from brokerwise.runtime.fleet.files import read_fleet
+from brokerwise.runtime.protocol.balance import Decision
 
 SMALL = Path(__file__).parent / "small"
 OUT = Path("out")

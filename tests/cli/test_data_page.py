@@ -6,10 +6,10 @@ import pytest
 from tests.cli import data_page
 
 from brokerwise.cli.main import run
-from brokerwise.runtime.data_cluster.definitions import ColumnType, DatasetKind
 from brokerwise.runtime.data_cluster.sql.allowed import FUNCTIONS
 from brokerwise.runtime.data_cluster.sql.analyzed import MAX_LIMIT
 from brokerwise.runtime.protocol import limits
+from brokerwise.runtime.protocol.data import ColumnType, DatasetKind
 
 GROUPS = ("dataset", "channel")
 EVERY = [*map(" ".join, data_page.commands()), *data_page.usages()]

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from brokerwise.cli import channel_text, dataset_text
@@ -18,24 +19,22 @@ from brokerwise.cli.up_request import UpRequest
 from brokerwise.cli.up_text import FleetUp
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.client.data_cluster import FeedResult
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.fleet.files import DEFAULT_STATE, FleetFile
+from brokerwise.runtime.protocol.data import (
+    ChannelStatus,
     Column,
+    ColumnInfo,
     ColumnType,
     Dataset,
     DatasetKind,
-)
-from brokerwise.runtime.fleet.files import DEFAULT_STATE, FleetFile
-from brokerwise.runtime.fleet.operator import FleetStatus
-from brokerwise.runtime.protocol.data import (
-    ChannelStatus,
     DatasetStatus,
     DataStatus,
-    KeptAside,
-    Reason,
+    RejectedRecord,
+    Rejection,
     Run,
     SegmentSetAside,
-    Typed,
 )
+from brokerwise.runtime.protocol.fleet import FleetStatus
 
 AT = time.mktime((2026, 1, 2, 3, 4, 5, 0, 0, -1))
 FLEET = FleetFile(
@@ -45,7 +44,7 @@ DATA = DataStatus(*("i", 0.0, "up", "local[2]", 12.6, 3, 7, 600, 2_200, 2_100, 0
 REPORTS = DatasetStatus(
     "reports",
     "append",
-    (Typed("id", "string"), Typed("x", "double")),
+    (ColumnInfo("id", "string"), ColumnInfo("x", "double")),
     "",
     0.0,
     rows=9_000,
@@ -57,11 +56,11 @@ REPORTS = DatasetStatus(
 NEAR = ChannelStatus(
     "near",
     "SELECT id\nFROM reports\n",
-    (Typed("kind", "string"),),
+    (ColumnInfo("kind", "string"),),
     10.0,
     ("places", "reports", "shelters"),
     0.0,
-    (Typed("id", "string"),),
+    (ColumnInfo("id", "string"),),
     subscriptions=600,
     frontends=2_200,
     runs=12,
@@ -77,7 +76,7 @@ def test_a_data_cluster_is_one_line_of_the_status() -> None:
         "data cluster http://127.0.0.1:2; 3 datasets, 7 channels; 2,200 subscriptions "
         "of users (2,100 online), 600 different; Spark is up (local[2], 13 CPU s)"
     )
-    worse = data_text(replace(DATA, skipped=1, set_aside=2))
+    worse = data_text(msgspec.structs.replace(DATA, skipped=1, set_aside=2))
     assert worse.endswith("; 1 beat skipped; 2 segments set aside")
     assert data_text("it hung up") == "no answer: it hung up"
 
@@ -86,7 +85,7 @@ def test_a_data_cluster_is_one_line_of_the_status() -> None:
     ("data", "found"),
     [
         (DATA, "3 datasets, 7 channels from before"),
-        (replace(DATA, datasets=0, channels=0), "nothing there yet"),
+        (msgspec.structs.replace(DATA, datasets=0, channels=0), "nothing there yet"),
         ("it hung up", "what is there is not known yet (it hung up)"),
     ],
 )
@@ -215,8 +214,8 @@ def test_a_type_that_there_is_none_of_is_told_which_there_are() -> None:
 
 
 def test_a_dataset_is_shown_with_what_was_kept_aside() -> None:
-    aside = KeptAside("b", 17, '{"x": "' + "y" * 200 + "\x1b", "x: why", AT)
-    fed = replace(REPORTS, last_fed=AT, last_rejected=(aside,))
+    aside = RejectedRecord("b", 17, '{"x": "' + "y" * 200 + "\x1b", "x: why", AT)
+    fed = msgspec.structs.replace(REPORTS, last_fed=AT, last_rejected=(aside,))
     text = dataset_text.show_text(fed)
     assert text.splitlines() == [
         "reports (append): 9,000 records in 12 segments, 1.2 MB; 10,000 fed (last "
@@ -228,7 +227,7 @@ def test_a_dataset_is_shown_with_what_was_kept_aside() -> None:
         "  2026-01-02 03:04:05  x: why",
         '    {"x": "' + "y" * 93 + " ...",
     ]
-    places = replace(REPORTS, name="places", kind="keyed", key="user")
+    places = msgspec.structs.replace(REPORTS, name="places", kind="keyed", key="user")
     assert dataset_text.list_text([places, REPORTS]).splitlines() == [
         "2 datasets, 18,000 records.",
         "  dataset  kind           columns  records     fed  kept aside",
@@ -239,7 +238,7 @@ def test_a_dataset_is_shown_with_what_was_kept_aside() -> None:
 
 
 def test_a_channel_is_shown_with_its_runs_and_what_it_could_not_do() -> None:
-    shown = replace(
+    shown = msgspec.structs.replace(
         NEAR,
         last_runs=(Run(12, AT, 0.412, 39, 40, 600, 1_200, 45_000),),
         set_aside=(SegmentSetAside(38, "reports", "why\n  more", AT),),
@@ -260,13 +259,15 @@ def test_a_channel_is_shown_with_its_runs_and_what_it_could_not_do() -> None:
         "  03:04:05  segment 38 of reports: why",
         "      more",
     ]
-    unknown = channel_text.show_text(replace(NEAR, columns=(), parameters=()))
+    unknown = channel_text.show_text(
+        msgspec.structs.replace(NEAR, columns=(), parameters=())
+    )
     assert "a result has  columns that are not known before Spark is up" in unknown
     assert "parameters    none" in unknown
 
 
 def test_channels_are_listed_and_one_that_does_not_run_is_named() -> None:
-    stopped = replace(NEAR, name="all", parameters=(), suspended="why")
+    stopped = msgspec.structs.replace(NEAR, name="all", parameters=(), suspended="why")
     assert channel_text.list_text([stopped, NEAR]).splitlines() == [
         "2 channels; 4,400 subscriptions of users, 1,200 different.",
         "  channel  parameters  every  subscriptions  of users  runs  skipped  "
@@ -287,7 +288,7 @@ def test_a_channel_that_was_made_says_how_to_subscribe() -> None:
 
 
 def test_a_feed_says_what_is_in_and_what_is_not() -> None:
-    reasons = tuple(Reason(line, "why") for line in range(17, 27))
+    reasons = tuple(Rejection(line, "why") for line in range(17, 27))
     result = FeedResult(10_000, 12, 1, 4_000, reasons)
     lines = feed_text("d", result, 1.23, DEFAULT_STATE).splitlines()
     assert lines[0] == (

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from brokerwise.cli.main import run
@@ -13,19 +14,21 @@ from brokerwise.cli.up_request import UpRequest, parse_into, parse_steps
 from brokerwise.cli.up_text import FleetUp
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
 from brokerwise.runtime.process.logs import LogFormat, LogLevel, LogSettings
+from brokerwise.runtime.protocol.fleet import BrokerState, BrokerStatus, FleetStatus
 
 FLEET = FleetFile("http://127.0.0.1:1", 7, 1, "ab", "op", "br")
 
 
 def broker(name: str, **changes: Any) -> BrokerStatus:
-    usual = BrokerStatus(name, "ws://h", "up", 1, 12, 3, 100, 400, 50.0, 1_000)
-    return replace(usual, **changes)
+    usual = BrokerStatus(
+        name, "ws://h", BrokerState.UP, 1, 12, 3, 100, 400, 50.0, 1_000
+    )
+    return msgspec.structs.replace(usual, **changes)
 
 
 def status(*brokers: BrokerStatus, **changes: Any) -> FleetStatus:
-    return replace(
+    return msgspec.structs.replace(
         FleetStatus(brokers, {}, placement="round-robin", period_seconds=10), **changes
     )
 

@@ -1,9 +1,9 @@
 """What `brokerwise moves` says, and what it asks for."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from brokerwise.cli.main import run
 from brokerwise.cli.moves_text import (
@@ -13,12 +13,13 @@ from brokerwise.cli.moves_text import (
     decisions_text,
     plan_text,
 )
-from brokerwise.runtime.fleet.balance_answers import (
+from brokerwise.runtime.protocol.balance import (
     Balance,
     BrokerChange,
     BrokerLoad,
     Cost,
     Decision,
+    DecisionState,
     Proposal,
 )
 
@@ -40,7 +41,15 @@ MOVES = Proposal(
     state_bytes=1_100_000,
 )
 PLAN = Decision(
-    *(4, DIGEST, 0.0, "proposed", False, "planned", "cov 0.31 is above 0.10"),
+    *(
+        4,
+        DIGEST,
+        0.0,
+        DecisionState.PROPOSED,
+        False,
+        "planned",
+        "cov 0.31 is above 0.10",
+    ),
     *(None, None, "", {}, MOVES),
 )
 
@@ -61,7 +70,9 @@ def test_a_dry_run_shows_loads_moves_the_bound_and_how_to_approve() -> None:
 
 
 def test_nothing_to_improve_is_said_plainly() -> None:
-    nothing = replace(PLAN, proposal=None, state="noted", reason="balanced: cov 0.04")
+    nothing = replace(
+        PLAN, proposal=None, state=DecisionState.NOTED, reason="balanced: cov 0.04"
+    )
     assert plan_text(nothing, "") == "Nothing to improve: balanced: cov 0.04."
 
 
@@ -91,16 +102,24 @@ def test_another_size_is_said_first_with_its_cost(
 
 def test_an_approval_says_what_came_of_it_and_whether_it_was_the_first() -> None:
     over = replace(
-        PLAN, state="done", begun=5.0, ended=7.1, outcome="37 moves: 37 done"
+        PLAN,
+        state=DecisionState.DONE,
+        begun=5.0,
+        ended=7.1,
+        outcome="37 moves: 37 done",
     )
     assert approved_text(over, begins=True) == "37 moves: 37 done, in 2.1 s."
     assert approved_text(over, begins=False).startswith("Approved before; nothing")
-    paused = replace(PLAN, state="running", states={"requested": 30, "done": 7})
+    paused = replace(
+        PLAN, state=DecisionState.RUNNING, states={"requested": 30, "done": 7}
+    )
     assert "30 requested, 7 done" in approved_text(paused, begins=True)
 
 
 def test_decisions_are_listed_with_state_and_reason() -> None:
-    noted = replace(PLAN, number=3, proposal=None, state="noted", automatic=True)
+    noted = replace(
+        PLAN, number=3, proposal=None, state=DecisionState.NOTED, automatic=True
+    )
     first, second, third = decisions_text([PLAN, noted]).splitlines()
     assert first.split()[:2] == ["number", "when"]
     assert "37 moves [9f31c2a07be4], cov 0.31 -> 0.02: cov 0.31 is above" in second

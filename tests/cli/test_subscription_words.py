@@ -18,14 +18,14 @@ from brokerwise.runtime.client.data_cluster import (
     WrongDataError,
 )
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.protocol.data import ChannelStatus, Typed
+from brokerwise.runtime.protocol.data import ChannelStatus, ColumnInfo
 
 PLAIN = FleetFile("http://127.0.0.1:1", 7, 1, "ab", "op", "br")
 WITH_DATA = replace(PLAIN, data_cluster="http://127.0.0.1:2")
 
 
 def channel(name: str, **parameters: str) -> ChannelStatus:
-    typed = tuple(Typed(*pair) for pair in parameters.items())
+    typed = tuple(ColumnInfo(*pair) for pair in parameters.items())
     return ChannelStatus(name, "", typed, 10.0, ("d",), 0.0, (), 0, 0, 0, 0, 0)
 
 

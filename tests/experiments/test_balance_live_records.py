@@ -11,10 +11,11 @@ from brokerwise.experiments.emergency.judging import Judgement
 from brokerwise.experiments.emergency.measures import Measures, NoticeMeasures
 from brokerwise.experiments.emergency.playing import Played
 from brokerwise.experiments.emergency.recording import Recorder
-from brokerwise.runtime.fleet.balance_answers import (
+from brokerwise.runtime.protocol.balance import (
     Balance,
     BrokerLoad,
     Decision,
+    DecisionState,
     Proposal,
 )
 
@@ -53,7 +54,17 @@ def sample(at: float, *loads: float, cov: float = 0.5) -> Sample:
 def decision(at: float, done: int, bound: float = 90.0, **states: int) -> Decision:
     proposal = Proposal("moves", (), (), (), 200, 110, bound, 0.5, 0.1, done, 0)
     return Decision(
-        *(1, "9f31c2", BEGAN + at, "done", True, "ldm", "cov 0.5", BEGAN + at, None),
+        *(
+            1,
+            "9f31c2",
+            BEGAN + at,
+            DecisionState.DONE,
+            True,
+            "ldm",
+            "cov 0.5",
+            BEGAN + at,
+            None,
+        ),
         outcome="",
         states=({"done": done} | states) if done else {},
         proposal=proposal if done else None,

@@ -4,9 +4,11 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from brokerwise.experiments.skew import Repaired, Skew, result_of, skew_and_repair
 from brokerwise.report.reports import render
-from brokerwise.runtime.fleet.balance_answers import Decision, Proposal
+from brokerwise.runtime.protocol.balance import Decision, DecisionState, Proposal
 
 SMALL = Skew(
     brokers=3,
@@ -41,7 +43,7 @@ def test_messages_that_did_not_come_or_came_twice_are_not_good() -> None:
     assert good.is_good
     assert not replace(good, lost=1).is_good
     assert not replace(good, twice=1).is_good
-    fewer = replace(good.decision, states={"done": 1, "failed": 1})
+    fewer = msgspec.structs.replace(good.decision, states={"done": 1, "failed": 1})
     assert not replace(good, decision=fewer).is_good
 
 
@@ -52,7 +54,7 @@ def _repaired() -> Repaired:
             1,
             "d",
             0.0,
-            "done",
+            DecisionState.DONE,
             False,
             "planned",
             "",

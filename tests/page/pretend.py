@@ -2,17 +2,15 @@
 
 import asyncio
 import json
-import socket
-import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-import uvicorn
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from tests.runtime.net.ends import served_in_thread
 
 from brokerwise.page.assets import HEADERS, asset
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Admission, Admit
 
 TOKEN = "operator.b3A.00"
 
@@ -28,63 +26,52 @@ class PretendCoordinator:
         self.answers: dict[str, Any] = {}
         self.posted: list[tuple[str, Any]] = []
         self.away = False
-        self.app = FastAPI(openapi_url=None)
-        self.app.add_api_route("/", self._index)
-        self.app.add_api_route("/page/{name}", self._asset)
-        self.app.add_api_route("/watch", self._watch)
-        self.app.add_api_route("/{path:path}", self._answer, methods=["GET", "POST"])
 
-    async def _index(self) -> Response:
-        return self._asset_response("index.html")
+    def admit(self, head: HttpRequest) -> Admission:
+        return Admission(self._answer, 1 << 20, 5.0, is_kept=False)
 
-    async def _asset(self, name: str) -> Response:
-        return self._asset_response(name)
+    async def _answer(self, request: HttpRequest) -> HttpAnswer:
+        path = request.path.removeprefix("/")
+        if not path or path.startswith("page/"):
+            found = asset(path.removeprefix("page/") or "index.html")
+            headers = tuple(HEADERS.items())
+            return HttpAnswer(200, found.content, found.media_type, headers)
+        if request.headers.get("authorization") != f"Bearer {TOKEN}":
+            return _json(401, {"error": "a valid token is needed"})
+        if self.away:
+            return _json(503, {"error": "away"})
+        if path == "watch":
+            return HttpAnswer(200, b"", "application/x-ndjson", stream=self._told())
+        if request.method == "POST":
+            self.posted.append((path, json.loads(request.body)))
+        if path not in self.answers:
+            return _json(404, {"error": f"there is no {path}"})
+        return _json(200, self.answers[path])
 
-    def _asset_response(self, name: str) -> Response:
-        found = asset(name)
-        return Response(found.content, 200, HEADERS, found.media_type)
-
-    async def _watch(self, request: Request) -> Response:
-        refusal = self._refusal(request)
-        media_type = "application/x-ndjson"
-        return refusal or StreamingResponse(self._told(), media_type=media_type)
-
-    async def _told(self) -> AsyncIterator[str]:
+    async def _told(self) -> AsyncGenerator[bytes, None]:
         sent = 0
         while not self.away:
             while sent < len(self.lines):
-                yield json.dumps(self.lines[sent]) + "\n"
+                yield json.dumps(self.lines[sent]).encode() + b"\n"
                 sent += 1
             await asyncio.sleep(0.02)
 
-    async def _answer(self, request: Request, path: str) -> Response:
-        refusal = self._refusal(request)
-        if refusal:
-            return refusal
-        if request.method == "POST":
-            self.posted.append((path, await request.json()))
-        if path not in self.answers:
-            return JSONResponse({"error": f"there is no {path}"}, 404)
-        return JSONResponse(self.answers[path])
 
-    def _refusal(self, request: Request) -> Response | None:
-        if request.headers.get("authorization") != f"Bearer {TOKEN}":
-            return JSONResponse({"error": "a valid token is needed"}, 401)
-        return JSONResponse({"error": "away"}, 503) if self.away else None
+def _json(status: int, content: Any) -> HttpAnswer:
+    return HttpAnswer(status, json.dumps(content).encode())
 
 
 @contextmanager
 def pretend_coordinator() -> Iterator[PretendCoordinator]:
     coordinator = PretendCoordinator()
-    config = uvicorn.Config(coordinator.app, log_level="error", lifespan="off")
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        coordinator.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Admit]:
+        yield coordinator.admit
+
+    with served_in_thread(opened) as url:
+        coordinator.url = url
         try:
             yield coordinator
         finally:
             coordinator.away = True
-            server.should_exit = True
-            thread.join()

@@ -1,10 +1,10 @@
 """A small result of every kind that has a report."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
+from msgspec import to_builtins
 from tests.cli.test_moves_texts import MOVES, PLAN
 from tests.experiments import test_provision as small_trace
 from tests.planners.colocate.cases import drawn
@@ -24,7 +24,7 @@ from tests.report import (
 )
 
 from brokerwise.experiments.provision_published import AIMS, PUBLISHED
-from brokerwise.runtime.fleet.balance_answers import Balance, BrokerLoad
+from brokerwise.runtime.protocol.balance import Balance, BrokerLoad
 
 Result = Mapping[str, Any]
 RUN = {"version": "0.1.0", "command": "brokerwise <this> & that"}
@@ -120,7 +120,7 @@ def replay() -> Result:
 def skew() -> Result:
     return test_balance.result_of() | {
         "kind": "skew",
-        "changes": [asdict(change) for change in MOVES.brokers],
+        "changes": to_builtins(MOVES.brokers),
         "digest": DIGEST,
         "reason": "cov 1.00 is above 0.10",
         "cov_after": 0.1234,
@@ -134,22 +134,22 @@ def skew() -> Result:
 
 
 def decision() -> Result:
-    return {"kind": "moves decision", **asdict(PLAN), **RUN}
+    return {"kind": "moves decision", **to_builtins(PLAN), **RUN}
 
 
 def moves() -> Result:
     loads = (BrokerLoad("b<1>", 2e3, 5), BrokerLoad("b2", 1e3, 4))
     balance = Balance("manual", False, "manual", 0, loads, 9.0, 2e3, 1.5e3, 1 / 3)
-    done = asdict(PLAN) | {
+    done = to_builtins(PLAN) | {
         "state": "done",
         "begun": 5.0,
         "ended": 7.125,
         "outcome": "37 moves: 37 done",
         "states": {"done": 37},
     }
-    noted = asdict(PLAN) | {"proposal": None, "state": "noted"}
-    decisions = [noted, done, asdict(PLAN)]
-    return {"kind": "moves", **asdict(balance), "decisions": decisions, **RUN}
+    noted = to_builtins(PLAN) | {"proposal": None, "state": "noted"}
+    decisions = [noted, done, to_builtins(PLAN)]
+    return {"kind": "moves", **to_builtins(balance), "decisions": decisions, **RUN}
 
 
 @cache

@@ -38,15 +38,15 @@ from brokerwise.runtime.process.state_file import transaction
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreation,
+    Interest,
     Pull,
     PullAnswer,
-    Pulled,
     PullRequest,
     Result,
+    ResultBatch,
     SubscribeAnswer,
     SubscribeRequest,
     UnsubscribeRequest,
-    Wanted,
 )
 from brokerwise.runtime.protocol.frames import (
     Ack,
@@ -156,7 +156,7 @@ class World:
             count = min(MOST_PULLED, max(0, last - after))
             seqs = range(after + 1, after + 1 + count)
             found = tuple(Result(0.0, msgspec.Raw(b"%d" % seq)) for seq in seqs)
-            pulled.append(Pulled(pull.subscription, after, found, last))
+            pulled.append(ResultBatch(pull.subscription, after, found, last))
         return PullAnswer(tuple(pulled), tuple(gone))
 
 
@@ -227,7 +227,7 @@ class Broker:
             news = AcknowledgeRequest(self.name, self.epoch, (), (), serving)
             self._say(lambda: acknowledge(self.world.sql, news, 0.0), lambda _: None)
 
-    def _subscribe(self, wanted: tuple[Wanted, ...]) -> None:
+    def _subscribe(self, wanted: tuple[Interest, ...]) -> None:
         request = SubscribeRequest(self.name, self.epoch, wanted)
 
         def carry_out() -> SubscribeAnswer:

@@ -25,7 +25,7 @@ from brokerwise.runtime.broker.subscriptions import (
 from brokerwise.runtime.client.events import GapTold, Received
 from brokerwise.runtime.client.inbox import StreamMerger
 from brokerwise.runtime.client.publisher import Routes
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.fleet import (
     Address,
     CursorRow,
     JoinAnswer,

@@ -18,13 +18,7 @@ from tests.runtime.protocol_page import (
 )
 
 from brokerwise.runtime.protocol import limits
-from brokerwise.runtime.protocol.control import (
-    Axis,
-    BalancePage,
-    BrokerAnswer,
-    Route,
-    convert,
-)
+from brokerwise.runtime.protocol.fleet import Axis, BalancePage, BrokerAnswer, Route
 from brokerwise.runtime.protocol.frames import (
     CloseCode,
     FromBroker,
@@ -156,7 +150,7 @@ def test_answers_of_coordinator_and_brokers_are_of_their_kind() -> None:
         first = next(iter(json.loads(body)))
         if first in kinds:
             seen.add(first)
-            convert(body.encode(), kinds[first])
+            msgspec.json.decode(body, type=kinds[first])
     assert seen == kinds.keys()
 
 

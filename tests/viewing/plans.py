@@ -1,23 +1,22 @@
 """Plans of all kinds, small, made by the commands; and a server for a page of one."""
 
-import asyncio
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.auditing.conftest import RATES, WANTED
 from tests.colocation import save_model, save_topics, some_topics
+from tests.runtime.net.ends import served_in_thread
 
 import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.net.listening import listen, server, url_of
+from brokerwise.runtime.net.server import Admit
 from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import write_workload
-from brokerwise.viewing.serving import make_app
+from brokerwise.viewing.serving import make_service
 from brokerwise.viewing.view import View
 
 KEYS = Keys.of_secret(b"secret")
@@ -67,15 +66,10 @@ def make_plans(folder: Path) -> Plans:
 @contextmanager
 def served(view: View) -> Iterator[str]:
     """The address of a page, without the token, while it is served from a thread."""
-    bound = listen("127.0.0.1", 0)
-    up = threading.Event()
-    serving = server(make_app(view, KEYS), up.set)
-    thread = threading.Thread(target=lambda: asyncio.run(serving.serve([bound])))
-    thread.start()
-    try:
-        assert up.wait(60)
-        yield url_of(bound, "127.0.0.1", secure=False)
-    finally:
-        serving.should_exit = True
-        thread.join()
-        bound.close()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Admit]:
+        yield make_service(view, KEYS).admit
+
+    with served_in_thread(opened) as url:
+        yield url

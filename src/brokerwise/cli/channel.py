@@ -55,18 +55,17 @@ def create(
       brokerwise channel create fires --sql fires.sql --period 10s \\
         --parameter cell:string
     """
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from brokerwise.cli.channel_text import created_text
     from brokerwise.cli.data_asking import data_client
     from brokerwise.cli.typed_columns import parse_columns
     from brokerwise.model.units import parse_seconds
-    from brokerwise.runtime.data_cluster.definitions import Channel
-    from brokerwise.runtime.protocol.data import ChannelStatus
+    from brokerwise.runtime.protocol.data import Channel, ChannelStatus
 
     parameters = parse_columns("--parameter", parameter or ())
     seconds = parse_seconds(period, "--period")
-    made = Channel(name, _read_sql(sql), parameters, float(seconds))
+    made = Channel(name, _read_sql(sql), float(seconds), parameters)
     client = data_client(state)
 
     async def work() -> ChannelStatus:
@@ -77,7 +76,7 @@ def create(
 
     found = run_until_told(work())
     if json:
-        print_json({"created": True, **asdict(found)})
+        print_json({"created": True, **to_builtins(found)})
     else:
         print_result(created_text(found, state))
 
@@ -90,14 +89,14 @@ def list_(state: State = DEFAULT_STATE, json: Json = False) -> None:
     Example:
       brokerwise channel list
     """
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from brokerwise.cli.channel_text import list_text
     from brokerwise.cli.data_asking import data_client
 
     found = run_until_told(data_client(state).channels())
     if json:
-        print_json({"channels": [asdict(one) for one in found]})
+        print_json({"channels": [to_builtins(one) for one in found]})
     else:
         print_result(list_text(found))
 
@@ -110,14 +109,14 @@ def show(name: Name, state: State = DEFAULT_STATE, json: Json = False) -> None:
     Example:
       brokerwise channel show fires
     """
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from brokerwise.cli.channel_text import show_text
     from brokerwise.cli.data_asking import data_client, find_channel
 
     found = run_until_told(find_channel(data_client(state), name))
     if json:
-        print_json(asdict(found))
+        print_json(to_builtins(found))
     else:
         print_result(show_text(found))
 

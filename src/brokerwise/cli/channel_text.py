@@ -10,7 +10,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many, size, table
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.protocol.data import ChannelStatus, Run, Typed
+    from brokerwise.runtime.protocol.data import ChannelStatus, ColumnInfo, Run
 
 _HEADS = (
     "channel",
@@ -125,7 +125,7 @@ def _set_aside(channel: "ChannelStatus") -> Iterable[str]:
         yield from (f"    {line}" for line in rest)
 
 
-def _typed(columns: Sequence["Typed"], otherwise: str) -> str:
+def _typed(columns: Sequence["ColumnInfo"], otherwise: str) -> str:
     return ", ".join(f"{one.name} {one.type}" for one in columns) or otherwise
 
 

@@ -38,7 +38,7 @@ async def data_status(fleet: "FleetFile") -> "DataStatus | str":
 async def find_dataset(client: "DataClient", name: str) -> "DatasetStatus":
     """Raises InputError, which says which there are, if it is not one of them."""
     from brokerwise.runtime.client.data_cluster import DataRefusedError
-    from brokerwise.runtime.data_cluster.definitions import check_name
+    from brokerwise.runtime.protocol.data import check_name
 
     check_name("dataset", name)
     try:
@@ -51,7 +51,7 @@ async def find_dataset(client: "DataClient", name: str) -> "DatasetStatus":
 async def find_channel(client: "DataClient", name: str) -> "ChannelStatus":
     """Raises InputError, which says which there are, if it is not one of them."""
     from brokerwise.runtime.client.data_cluster import DataRefusedError
-    from brokerwise.runtime.data_cluster.definitions import check_name
+    from brokerwise.runtime.protocol.data import check_name
 
     check_name("channel", name)
     try:

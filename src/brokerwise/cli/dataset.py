@@ -83,14 +83,14 @@ def list_(state: State = DEFAULT_STATE, json: Json = False) -> None:
     Example:
       brokerwise dataset list
     """
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from brokerwise.cli.data_asking import data_client
     from brokerwise.cli.dataset_text import list_text
 
     found = run_until_told(data_client(state).datasets())
     if json:
-        print_json({"datasets": [asdict(one) for one in found]})
+        print_json({"datasets": [to_builtins(one) for one in found]})
     else:
         print_result(list_text(found))
 
@@ -103,14 +103,14 @@ def show(name: Name, state: State = DEFAULT_STATE, json: Json = False) -> None:
     Example:
       brokerwise dataset show reports
     """
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from brokerwise.cli.data_asking import data_client, find_dataset
     from brokerwise.cli.dataset_text import show_text
 
     found = run_until_told(find_dataset(data_client(state), name))
     if json:
-        print_json(asdict(found))
+        print_json(to_builtins(found))
     else:
         print_result(show_text(found))
 

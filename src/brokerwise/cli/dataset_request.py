@@ -9,7 +9,7 @@ from brokerwise.cli.typed_columns import parse_columns
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
+    from brokerwise.runtime.protocol.data import Dataset, DatasetKind
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class DatasetRequest:
         """Raises InputError for options or a file that say no dataset."""
         if self.file is not None:
             return self._of_file(self.file)
-        from brokerwise.runtime.data_cluster.definitions import Dataset
+        from brokerwise.runtime.protocol.data import Dataset
 
         if self.name is None or self.kind is None or not self.columns:
             raise InputError(
@@ -57,7 +57,7 @@ def read_dataset(path: Path) -> "Dataset":
     InputError, which names the file."""
     import msgspec
 
-    from brokerwise.runtime.data_cluster.definitions import Dataset
+    from brokerwise.runtime.protocol.data import Dataset
 
     try:
         return msgspec.json.decode(path.read_bytes(), type=Dataset)
@@ -72,7 +72,7 @@ def read_dataset(path: Path) -> "Dataset":
 
 
 def _kind(text: str) -> "DatasetKind":
-    from brokerwise.runtime.data_cluster.definitions import DatasetKind
+    from brokerwise.runtime.protocol.data import DatasetKind
 
     try:
         return DatasetKind(text)

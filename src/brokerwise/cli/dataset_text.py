@@ -10,8 +10,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many, size, table
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_cluster.definitions import Dataset
-    from brokerwise.runtime.protocol.data import DatasetStatus, KeptAside
+    from brokerwise.runtime.protocol.data import Dataset, DatasetStatus, RejectedRecord
 
 _HEADS = ("dataset", "kind", "columns", "records", "fed", "kept aside")
 _SHOWN = 100  # characters of a record
@@ -64,7 +63,7 @@ def _last(dataset: "DatasetStatus") -> str:
     return "" if dataset.last_fed is None else f" (last {_when(dataset.last_fed)})"
 
 
-def _aside(records: Sequence["KeptAside"]) -> Iterable[str]:
+def _aside(records: Sequence["RejectedRecord"]) -> Iterable[str]:
     if records:
         yield "Kept aside, the newest first:"
     for one in records:

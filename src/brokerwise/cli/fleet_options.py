@@ -34,10 +34,11 @@ def progress(line: str) -> None:
 
 def check_host(host: str) -> None:
     """Raises InputError for what is no address of this machine."""
-    from brokerwise.runtime.net.listening import listen
+    import socket
 
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listen(host, 0).close()
+        socket.create_server((host, 0), family=family).close()
     except (OSError, UnicodeError) as cause:
         reason = str(getattr(cause, "strerror", cause)).partition(" (while")[0]
         raise InputError(

@@ -1,6 +1,6 @@
 """`brokerwise moves`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from brokerwise.runtime.fleet.operator import BalanceOperator
+    from brokerwise.runtime.protocol.balance import AutomaticOptions, Decision
 
 EXIT_REFUSED = 1
 _LISTED = 5  # decisions beside the state of the balancer
@@ -182,7 +183,7 @@ class _Answer:
 
 def _plan(
     operator: "BalanceOperator",
-    options: "Mapping[str, Any]",
+    options: "AutomaticOptions",
     state: Path,
     answer: _Answer,
 ) -> None:
@@ -191,7 +192,7 @@ def _plan(
     found = run_until_told(operator.plan(options))
     command = f"brokerwise moves --approve {found.digest[:DIGEST_SHOWN]}"
     text = plan_text(found, with_state(command, state))
-    answer.give("moves decision", asdict(found), text)
+    answer.give("moves decision", _content(found), text)
 
 
 def _approve(
@@ -213,7 +214,7 @@ def _approve(
         raise typer.Exit(EXIT_REFUSED) from None
     over = run_until_told(follow_decision(operator, found.number, progress))
     text = approved_text(over, begins=found.begins)
-    answer.give("moves decision", {**asdict(over), "begins": found.begins}, text)
+    answer.give("moves decision", _content(over, begins=found.begins), text)
 
 
 def _list(operator: "BalanceOperator", count: int, json: bool) -> None:
@@ -221,16 +222,21 @@ def _list(operator: "BalanceOperator", count: int, json: bool) -> None:
 
     found = run_until_told(operator.decisions(count))
     if json:
-        print_json({"decisions": [asdict(decision) for decision in found]})
+        print_json({"decisions": [_content(decision) for decision in found]})
     else:
         print_result(decisions_text(found))
 
 
 def _change(
-    operator: "BalanceOperator", action: str, options: "Mapping[str, Any]"
+    operator: "BalanceOperator", action: str, options: "AutomaticOptions"
 ) -> None:
+    from msgspec.structs import asdict
+
+    from brokerwise.runtime.protocol.balance import ModeRequest
+
     if action in ("automatic", "manual"):
-        run_until_told(operator.set_mode(action == "automatic", options))
+        mode = ModeRequest(automatic=action == "automatic", **asdict(options))
+        run_until_told(operator.set_mode(mode))
     elif action == "pause":
         run_until_told(operator.pause())
     elif action == "resume":
@@ -238,11 +244,24 @@ def _change(
 
 
 def _show(operator: "BalanceOperator", state: Path, answer: _Answer) -> None:
+    from msgspec import to_builtins
+
     from brokerwise.cli.moves_text import balance_text
 
     found = run_until_told(operator.look())
     decisions = run_until_told(operator.decisions(_REPORTED))
-    listed = [asdict(decision) for decision in decisions]
+    listed = [_content(decision) for decision in decisions]
     next_ = with_state("brokerwise moves --dry-run", state)
     text = balance_text(found, decisions[:_LISTED], next_)
-    answer.give("moves", {**asdict(found), "decisions": listed}, text)
+    answer.give("moves", {**to_builtins(found), "decisions": listed}, text)
+
+
+def _content(decision: "Decision", *, begins: bool = False) -> dict[str, Any]:
+    """A decision as JSON: all have the same keys, whatever they were asked for by."""
+    from msgspec import to_builtins
+
+    found = to_builtins(decision)
+    kept = ("id", "user", "state", "reason")
+    moves = [{key: move[key] for key in kept} for move in found.get("moves", ())]
+    paused = found.get("paused", False)
+    return {**found, "begins": begins, "paused": paused, "moves": moves}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import (
@@ -11,6 +11,9 @@ from brokerwise.model.units import (
     parse_seconds,
     parse_share,
 )
+
+if TYPE_CHECKING:
+    from brokerwise.runtime.protocol.balance import AutomaticOptions
 
 _HEX = set("0123456789abcdef")
 LEAST_DIGITS = 6
@@ -61,15 +64,21 @@ class MovesRequest:
                 "--every, --window and --hourly-moves: found without --automatic, "
                 "which they are for"
             )
-        if self.options() and action not in ("dry-run", "automatic"):
+        if self._options() and action not in ("dry-run", "automatic"):
             raise InputError(
                 "options for a plan: found without --dry-run or --automatic, which "
                 "they are for"
             )
         return action
 
-    def options(self) -> dict[str, Any]:
-        """Those that were given, as the coordinator takes them."""
+    def options(self) -> "AutomaticOptions":
+        """As the coordinator takes them."""
+        from brokerwise.runtime.protocol.balance import AutomaticOptions
+
+        return AutomaticOptions(**self._options())
+
+    def _options(self) -> dict[str, Any]:
+        """Those that were given."""
         found = {
             "policy": self._policy(),
             "alpha": self.alpha,

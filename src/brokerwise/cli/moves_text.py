@@ -8,7 +8,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.cli.table import many, size, table
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.fleet.balance_answers import (
+    from brokerwise.runtime.protocol.balance import (
         Balance,
         BrokerChange,
         Decision,

@@ -11,7 +11,7 @@ from brokerwise.cli.signals import run_until_told
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
-    from brokerwise.runtime.fleet.operator import FleetStatus
+    from brokerwise.runtime.protocol.fleet import FleetStatus
 
 
 def status(
@@ -31,7 +31,7 @@ def status(
     Example:
       brokerwise status
     """
-    from dataclasses import asdict
+    from msgspec import to_builtins
 
     from brokerwise.cli.data_asking import data_status
     from brokerwise.cli.status_text import status_text
@@ -49,9 +49,9 @@ def status(
         return
     about = {"coordinator": fleet.coordinator, "pid": fleet.pid, "state": str(state)}
     if fleet.data_cluster:
-        known = {"error": data} if isinstance(data, str) else asdict(data)
+        known = {"error": data} if isinstance(data, str) else to_builtins(data)
         about["data_cluster"] = {"url": fleet.data_cluster, "data": fleet.data, **known}
-    print_json({**asdict(found), **about})
+    print_json({**to_builtins(found), **about})
 
 
 def _print_topics(fleet: "FleetFile", status: "FleetStatus", json: bool) -> None:

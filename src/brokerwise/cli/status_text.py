@@ -8,8 +8,8 @@ from brokerwise.cli.table import many, table
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.files import FleetFile
-    from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
     from brokerwise.runtime.protocol.data import DataStatus
+    from brokerwise.runtime.protocol.fleet import BrokerStatus, FleetStatus
 
 _FAST = 20  # times its capacity: more than a broker would be asked for
 _HEADS = ("broker", "state", "sessions", "topics", "messages/s", "load")

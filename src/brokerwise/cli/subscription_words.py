@@ -112,15 +112,11 @@ def _in_full(name: str) -> WantedChannel | None:
 
 
 def _check(found: "ChannelStatus", parameters: Mapping[str, str]) -> None:
-    from brokerwise.runtime.data_cluster.definitions import (
-        Channel,
-        Column,
-        ColumnType,
-        parameter_values,
-    )
+    from brokerwise.runtime.data_cluster.definitions import parameter_values
+    from brokerwise.runtime.protocol.data import Channel, Column, ColumnType
 
     columns = tuple(Column(one.name, ColumnType(one.type)) for one in found.parameters)
-    channel = Channel(found.name, found.sql, columns, found.period)
+    channel = Channel(found.name, found.sql, found.period, columns)
     try:
         parameter_values(channel, parameters)
     except InputError as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.runtime.data_cluster.definitions import Column
+    from brokerwise.runtime.protocol.data import Column
 
 
 def parse_columns(option: str, texts: Sequence[str]) -> "tuple[Column, ...]":
@@ -15,7 +15,7 @@ def parse_columns(option: str, texts: Sequence[str]) -> "tuple[Column, ...]":
 
 
 def _column(option: str, text: str) -> "Column":
-    from brokerwise.runtime.data_cluster.definitions import Column, ColumnType
+    from brokerwise.runtime.protocol.data import Column, ColumnType
 
     name, _, type_ = text.partition(":")
     try:

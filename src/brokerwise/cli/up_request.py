@@ -179,7 +179,7 @@ def parse_into(given: Sequence[str]) -> dict[str, str]:
 
     The datasets need not be there yet.
     """
-    from brokerwise.runtime.data_cluster.definitions import check_name
+    from brokerwise.runtime.protocol.data import check_name
 
     into: dict[str, str] = {}
     for text in given:

@@ -98,27 +98,26 @@ def _serve(view: "View", port: int, ready: "Ready") -> None:
 
     from brokerwise.cli.signals import told_to_end
     from brokerwise.model.errors import InputError
-    from brokerwise.runtime.net.listening import listen, server, url_of
+    from brokerwise.runtime.net.api import GRACE_SECONDS
+    from brokerwise.runtime.net.server import serve_http, url_of
     from brokerwise.runtime.protocol.tokens import Keys, Role
-    from brokerwise.viewing.serving import make_app
+    from brokerwise.viewing.serving import make_service
 
     keys = Keys.of_secret(secrets.token_bytes(32))
-    try:
-        bound = listen(_HOST, port)
-    except OSError as cause:
-        raise InputError(f"--port {port}: {cause.strerror}") from cause
-    address = url_of(bound, _HOST, secure=False)
-    url = f"{address}/#token={keys.token(Role.OPERATOR, 'view')}"
 
     async def serve() -> signal.Signals:
-        serving = server(make_app(view, keys), lambda: ready(url))
+        admit = make_service(view, keys).admit
         with told_to_end() as told:
-            served = asyncio.create_task(serving.serve([bound]))
-            ended = asyncio.create_task(told.get())
-            await asyncio.wait({served, ended}, return_when=asyncio.FIRST_COMPLETED)
-            serving.should_exit = True
-            await served
-            return await ended
+            try:
+                server = await serve_http(admit, host=_HOST, port=port)
+            except OSError as cause:
+                reason = os.strerror(cause.errno or 0)
+                raise InputError(f"--port {port}: {reason}") from cause
+            address = url_of(_HOST, server.port, secure=False)
+            ready(f"{address}/#token={keys.token(Role.OPERATOR, 'view')}")
+            ended = await told.get()
+            await server.close(GRACE_SECONDS)
+            return ended
 
     if asyncio.run(serve()) == signal.SIGINT:
         raise KeyboardInterrupt

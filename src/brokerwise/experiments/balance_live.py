@@ -18,11 +18,11 @@ from brokerwise.experiments.emergency.results import measure
 from brokerwise.experiments.emergency.scenario import Scenario
 from brokerwise.experiments.emergency.scenario import Settings as ScenarioSettings
 from brokerwise.runtime.client.data_cluster import DataClient
-from brokerwise.runtime.fleet.balance_answers import Decision
 from brokerwise.runtime.fleet.operator import BalanceOperator, Operator
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
+from brokerwise.runtime.protocol.balance import Decision, ModeRequest
 
 MOST_DECISIONS = 1_000
 Tell = Callable[[str], None]
@@ -84,14 +84,14 @@ async def _balanced(
     balancing = BalanceOperator(Operator(fleet.file))
     if cell.policy != "none":
         await balancing.set_mode(
-            True,
-            {
-                "policy": cell.policy,
-                "alpha": CITY.alpha,
-                "beta": CITY.beta,
-                "gamma": GAMMA,
-                "theta": CITY.beta,
-            },
+            ModeRequest(
+                automatic=True,
+                policy=cell.policy,
+                alpha=CITY.alpha,
+                beta=CITY.beta,
+                gamma=GAMMA,
+                theta=CITY.beta,
+            )
         )
     watch = LoadWatch(balancing)
     async with watch.watching():

@@ -10,7 +10,7 @@ from brokerwise.experiments.emergency.balancing import Sample
 from brokerwise.experiments.emergency.measures import Measures
 from brokerwise.experiments.emergency.playing import Played
 from brokerwise.model.plan import gap
-from brokerwise.runtime.fleet.balance_answers import Decision
+from brokerwise.runtime.protocol.balance import Decision
 
 Record = dict[str, Any]
 

@@ -7,20 +7,22 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.planners.balance.options import Options
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold
-from brokerwise.runtime.fleet.balance_answers import Decision
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import BalanceOperator, Operator
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import running_fleet
+from brokerwise.runtime.protocol.balance import Decision
 
 PUBLISHER = "publisher"
 SAMPLE_SECONDS = 1.0
@@ -260,7 +262,7 @@ def result_of(repaired: Repaired, skew: Skew, command: str) -> dict[str, Any]:
         "brokers": len(repaired.brokers),
         "digest": repaired.decision.digest,
         "reason": repaired.decision.reason,
-        "changes": [asdict(broker) for broker in proposal.brokers],
+        "changes": to_builtins(proposal.brokers),
         "max_load": proposal.max_load,
         "max_load_after": proposal.max_load_after,
         "bound": proposal.bound,

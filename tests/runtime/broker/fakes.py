@@ -14,7 +14,7 @@ from brokerwise.runtime.broker.subscriptions import (
     LeaveTopic,
     SessionHandler,
 )
-from brokerwise.runtime.protocol.control import Address, JoinAnswer, Route
+from brokerwise.runtime.protocol.fleet import Address, JoinAnswer, Route
 from brokerwise.runtime.protocol.frames import (
     Forward,
     FromBroker,

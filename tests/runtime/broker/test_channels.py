@@ -7,16 +7,16 @@ from tests.runtime.broker.fakes import FakeBroker, FakeConnection
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.subscriptions import AskDataCluster
 from brokerwise.runtime.protocol.data import (
-    Ended,
-    Given,
+    Interest,
     Pull,
     PullAnswer,
-    Pulled,
-    Refused,
     Result,
-    Seen,
+    ResultBatch,
     SubscribeAnswer,
-    Wanted,
+    Subscription,
+    SubscriptionRefusal,
+    UserCursor,
+    UserTopic,
 )
 from brokerwise.runtime.protocol.frames import (
     Ack,
@@ -36,7 +36,7 @@ def results(*seqs: int) -> tuple[Result, ...]:
 
 
 def pulled(subscription: int, after: int, *seqs: int, last: int) -> PullAnswer:
-    return PullAnswer((Pulled(subscription, after, results(*seqs), last),))
+    return PullAnswer((ResultBatch(subscription, after, results(*seqs), last),))
 
 
 def subscribed(
@@ -46,8 +46,10 @@ def subscribed(
     broker.handle(session, Subscribe(1, (FIRE,)))
     channels = broker.handler.channels
     wanted = channels.wanted(9)
-    assert wanted == (Wanted(user, FIRE),)
-    channels.take_answer(wanted, SubscribeAnswer((Given(user, FIRE, 7, start, last),)))
+    assert wanted == (Interest(user, FIRE),)
+    channels.take_answer(
+        wanted, SubscribeAnswer((Subscription(user, FIRE, 7, start, last),))
+    )
     return session, line
 
 
@@ -111,11 +113,13 @@ def test_what_a_client_acknowledges_is_kept_until_the_data_cluster_knows_it() ->
     pull(broker, pulled(7, 0, 1, 2, 3, last=3))
     channels = broker.handler.channels
     broker.handle(session, Ack(2, ((FIRE, SOURCE, 7, 2),)))
-    assert channels.seen() == (Seen("ann", 7, 2),)
+    assert channels.seen() == (UserCursor("ann", 7, 2),)
     before = channels.seen()
     broker.handle(session, Ack(3, ((FIRE, SOURCE, 7, 99),)))
     channels.mark_told(seen=before)
-    assert channels.seen() == (Seen("ann", 7, 3),), "no further than there are any"
+    assert channels.seen() == (UserCursor("ann", 7, 3),), (
+        "no further than there are any"
+    )
     channels.mark_told(seen=channels.seen())
     assert channels.seen() == ()
     broker.handle(session, Ack(3, ((FIRE, SOURCE, 6, 1),)))
@@ -124,9 +128,9 @@ def test_what_a_client_acknowledges_is_kept_until_the_data_cluster_knows_it() ->
 
 def test_leaving_a_channel_and_going_offline_are_told_apart() -> None:
     for frame, ended, offline in (
-        (Unsubscribe(2, (FIRE,)), (Ended("ann", FIRE),), ()),
-        (Unsubscribe(2, (FIRE,), True), (), (Ended("ann", FIRE),)),
-        (None, (), (Ended("ann", FIRE),)),
+        (Unsubscribe(2, (FIRE,)), (UserTopic("ann", FIRE),), ()),
+        (Unsubscribe(2, (FIRE,), True), (), (UserTopic("ann", FIRE),)),
+        (None, (), (UserTopic("ann", FIRE),)),
     ):
         broker = FakeBroker()
         session, _ = subscribed(broker, "ann", start=0, last=0)
@@ -150,10 +154,10 @@ def test_a_client_that_connects_again_at_once_is_not_offline() -> None:
     broker.close(before)
     channels = broker.handler.channels
     assert channels.offline() == ()
-    given = Given("ann", FIRE, 7, 0, 0)
+    given = Subscription("ann", FIRE, 7, 0, 0)
     channels.take_answer(channels.wanted(9), SubscribeAnswer((given,)))
     assert line.last() == Subscribed(2, (FIRE,), ((FIRE, SOURCE, 7, 0),))
-    assert channels.logs.serving() == (Seen("ann", 7, 0),)
+    assert channels.logs.serving() == (UserCursor("ann", 7, 0),)
 
 
 def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
@@ -164,8 +168,8 @@ def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
     wanted = channels.wanted(9)
     broker.close(session)
     channels.mark_told(offline=channels.offline())
-    channels.take_answer(wanted, SubscribeAnswer((Given("ann", FIRE, 7, 0, 0),)))
-    assert channels.offline() == (Ended("ann", FIRE),)
+    channels.take_answer(wanted, SubscribeAnswer((Subscription("ann", FIRE, 7, 0, 0),)))
+    assert channels.offline() == (UserTopic("ann", FIRE),)
     assert line.frames == []
 
 
@@ -175,7 +179,8 @@ def test_refused_topics_are_a_problem_and_the_others_are_served() -> None:
     broker.handle(session, Subscribe(4, (FIRE, FLOOD)))
     channels = broker.handler.channels
     answer = SubscribeAnswer(
-        (Given("ann", FLOOD, 8, 0, 0),), (Refused("ann", FIRE, "no such thing"),)
+        (Subscription("ann", FLOOD, 8, 0, 0),),
+        (SubscriptionRefusal("ann", FIRE, "no such thing"),),
     )
     channels.take_answer(channels.wanted(9), answer)
     assert line.frames == [

@@ -1,6 +1,5 @@
 """What comes out of topics, on its way into datasets."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -9,7 +8,7 @@ from tests.runtime.broker.fakes import FakeBroker, message, route
 
 from brokerwise.runtime.broker.processing import TopicSteps
 from brokerwise.runtime.broker.topics import RoutedMessage
-from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.fleet import Route
 from brokerwise.runtime.protocol.order import Released
 
 
@@ -34,7 +33,9 @@ class Fed:
 
 
 def fed_by(feeder: str, generation: int = 1) -> Route:
-    return replace(route("gps/1", generation, "b0", "b1"), feeder=feeder)
+    return msgspec.structs.replace(
+        route("gps/1", generation, "b0", "b1"), feeder=feeder
+    )
 
 
 def test_of_two_that_carry_a_topic_its_feeder_feeds_it_once() -> None:
@@ -63,7 +64,7 @@ def test_who_becomes_the_feeder_feeds_what_comes_from_then_on() -> None:
     b0 = Fed("b0", gps_1="positions")
     b0.learn(fed_by("b1"))
     b0.hear(1)
-    b0.learn(replace(route("gps/1", 2, "b0"), feeder="b0"))
+    b0.learn(msgspec.structs.replace(route("gps/1", 2, "b0"), feeder="b0"))
     b0.hear(2, generation=2)
     assert b0.records == [("dataset/positions", b"2")]
 
@@ -72,7 +73,9 @@ def test_a_name_goes_before_a_pattern_and_a_long_pattern_before_a_short_one() ->
     b0 = Fed("b0")
     b0.router.datasets = {"*": "all", "gps/*": "positions", "gps/1": "first"}
     names = ["gps/1", "gps/12", "gps", "gps/", "channel/x"]
-    b0.learn(*(replace(route(name, 1, "b0"), feeder="b0") for name in names))
+    b0.learn(
+        *(msgspec.structs.replace(route(name, 1, "b0"), feeder="b0") for name in names)
+    )
     found = [b0.router.dataset_of(name) for name in names]
     assert found == ["first", "positions", "all", "positions", ""]
     assert b0.router.dataset_of("unheard") == ""
@@ -84,7 +87,7 @@ async def test_what_a_step_makes_of_messages_is_fed_and_what_it_drops_is_not(
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     b0 = Fed("b0", **{"gps_*": "positions"})
     for topic in ("gps/1", "gps/2"):
-        b0.learn(replace(route(topic, 1, "b0"), feeder="b0"))
+        b0.learn(msgspec.structs.replace(route(topic, 1, "b0"), feeder="b0"))
     await b0.steps.start({"gps/*": "step_functions:doubled"})
     for topic in ("gps/1", "gps/2"):
         b0.hear(1, 2, topic=topic)

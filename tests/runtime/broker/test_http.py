@@ -6,23 +6,21 @@ import msgspec
 import pytest
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.coordination import Health
-from brokerwise.runtime.broker.http import (
-    HttpApi,
+from brokerwise.runtime.broker.http import HttpApi
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.protocol.data import Notification
+from brokerwise.runtime.protocol.fleet import (
+    BalancePage,
+    BrokerHealth,
     LoadPage,
+    MoveAnswer,
+    MoveOrder,
     PostedMessage,
+    RouteChange,
+    RouteChangeAnswer,
     SessionState,
     StopOrder,
 )
-from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.protocol.control import (
-    BalancePage,
-    MoveAnswer,
-    MoveOrder,
-    RouteChange,
-    RouteChangeAnswer,
-)
-from brokerwise.runtime.protocol.data import Notification
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
 KEYS = Keys.of_secret(b"secret")
@@ -36,11 +34,11 @@ class Noted:
         self.posted: list[PostedMessage] = []
         self.notifications: list[Notification] = []
 
-    def health(self) -> Health:
-        return Health("up", "b0", 1, 0.5)
+    def health(self) -> BrokerHealth:
+        return BrokerHealth("up", "b0", 1, 0.5)
 
     def load(self) -> LoadPage:
-        return LoadPage("b0", 1, 0, 0, 0, 0.0, {}, {}, 0, {}, 0, 0)
+        return LoadPage("b0", 1)
 
     def sessions(self) -> dict[str, SessionState]:
         return {}

@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.broker.fakes import FakeBroker, framed
 
 from brokerwise.runtime.broker.loads import ByteRates, balance_page
-from brokerwise.runtime.protocol.control import BalancePage
+from brokerwise.runtime.protocol.fleet import BalancePage
 from brokerwise.runtime.protocol.frames import Ack, Publish, Unsubscribe, encode
 
 

@@ -8,7 +8,7 @@ import msgspec
 from brokerwise.runtime.broker.peers import QUEUED_BYTES, Peers
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.server import Connection, serve
-from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.fleet import Address
 from brokerwise.runtime.protocol.frames import Forward, Login, decode_from_client
 
 MIB = 1 << 20

@@ -11,7 +11,7 @@ from tests.runtime.broker.fakes import (
 )
 
 from brokerwise.runtime.broker.router import HeldBytes
-from brokerwise.runtime.protocol.control import JoinAnswer
+from brokerwise.runtime.protocol.fleet import JoinAnswer
 from brokerwise.runtime.protocol.frames import (
     Forward,
     Problem,

@@ -6,7 +6,7 @@ import pytest
 from tests.runtime.broker.fakes import FakeBroker, message, route
 
 from brokerwise.runtime.broker.topics import Overlay
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.fleet import (
     Address,
     Axis,
     Branch,

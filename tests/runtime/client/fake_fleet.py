@@ -14,7 +14,7 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import Event, Notice
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.server import Connection, Server, serve
-from brokerwise.runtime.protocol.control import Axis, BrokerAnswer, Route, SessionPlace
+from brokerwise.runtime.protocol.fleet import Axis, BrokerAnswer, Route, SessionPlace
 from brokerwise.runtime.protocol.frames import (
     Beat,
     CloseCode,

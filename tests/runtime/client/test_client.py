@@ -15,7 +15,7 @@ from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.client.errors import UnauthorizedError
 from brokerwise.runtime.client.events import Event, GapTold, Moved, Notice, Received
 from brokerwise.runtime.net.http import ask
-from brokerwise.runtime.protocol.control import Address, Route
+from brokerwise.runtime.protocol.fleet import Address, Route
 from brokerwise.runtime.protocol.frames import Publish
 
 

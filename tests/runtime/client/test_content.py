@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from brokerwise.model.subchannels import Axis as PlannedAxis
 from brokerwise.runtime.broker.topics import Overlay
 from brokerwise.runtime.client.events import Event, GapTold, Received, wanted, wrap
-from brokerwise.runtime.protocol.control import Axis, OverlayPart
+from brokerwise.runtime.protocol.fleet import Axis, OverlayPart
 from brokerwise.runtime.protocol.subchannels import (
     WrongRangeError,
     is_subchannel,

@@ -26,7 +26,7 @@ from brokerwise.runtime.client.data_cluster import (
 )
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.net.errors import UnreachableError
-from brokerwise.runtime.protocol.data import Fed, Reason
+from brokerwise.runtime.protocol.data import FeedAnswer, Rejection
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
 
@@ -34,7 +34,7 @@ def test_records_are_fed_as_lines_under_a_batch_id_and_a_token() -> None:
     async def work() -> None:
         async with pretending(cluster) as client:
             fed = await client.feed("reports", [{"a": 1}, 5], batch="x/1 &2")
-            assert fed == Fed(1, 1, False, (Reason(2, "no object"),))
+            assert fed == FeedAnswer(1, 1, False, (Rejection(2, "no object"),))
 
     cluster = PretendDataCluster()
     run(work())
@@ -47,7 +47,7 @@ def test_records_are_fed_as_lines_under_a_batch_id_and_a_token() -> None:
 def test_a_batch_with_an_id_is_tried_again_and_fed_once() -> None:
     told: list[str] = []
 
-    async def work() -> Fed:
+    async def work() -> FeedAnswer:
         async with pretending(cluster) as client:
             return await client.feed(
                 "reports",
@@ -58,7 +58,7 @@ def test_a_batch_with_an_id_is_tried_again_and_fed_once() -> None:
 
     cluster = PretendDataCluster()
     cluster.faults = ["lost", 503, 408]
-    assert run(work()) == Fed(1, 0, True)
+    assert run(work()) == FeedAnswer(1, 0, True)
     assert told == ["lost", "told to say 503", "told to say 408"]
     assert cluster.records["reports"] == [{"a": 1}]
 

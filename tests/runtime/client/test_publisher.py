@@ -15,7 +15,7 @@ from tests.runtime.client.fake_fleet import (
 from brokerwise.runtime.client.errors import MessageTooLargeError, UnknownTopicError
 from brokerwise.runtime.client.events import Refused
 from brokerwise.runtime.client.publisher import UNKNOWN_GENERATION, Routes
-from brokerwise.runtime.protocol.control import Address, Axis, Route
+from brokerwise.runtime.protocol.fleet import Address, Axis, Route
 from brokerwise.runtime.protocol.frames import (
     CloseCode,
     Login,

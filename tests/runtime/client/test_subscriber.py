@@ -37,7 +37,7 @@ from brokerwise.runtime.client.events import (
 from brokerwise.runtime.client.inbox import MOST_EVENTS
 from brokerwise.runtime.client.subscriber import subscriptions
 from brokerwise.runtime.net.errors import RefusedError
-from brokerwise.runtime.protocol.control import Address, Axis, Route
+from brokerwise.runtime.protocol.fleet import Address, Axis, Route
 from brokerwise.runtime.protocol.frames import (
     Accept,
     Ack,

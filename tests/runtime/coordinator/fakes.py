@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from brokerwise.runtime.coordinator.api import make_app
+from brokerwise.runtime.coordinator.api import make_service
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
 from brokerwise.runtime.coordinator.watch.polling import DataSource
+from brokerwise.runtime.net.api import GRACE_SECONDS
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask, request
-from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.server import Connection, serve
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.net.server import Connection, serve, serve_http, url_of
+from brokerwise.runtime.protocol.fleet import (
     BalancePage,
     BrokerConfiguration,
     CursorRow,
@@ -143,26 +143,21 @@ async def running(
     path = folder / STATE_FILE
     if seed is not None:
         seed_store(path, seed)
-    bound = listen("127.0.0.1", 0)
-    url = url_of(bound, "127.0.0.1", secure=False)
     clock = Clock()
     with Store(path) as store:
         coordinator = Coordinator(
             *(store, KEYS, ask), data=data, clock=clock, wall=clock.wall
         )
-        started = asyncio.Event()
-        serving = server(make_app(coordinator), started.set)
-        tasks = [asyncio.create_task(serving.serve([bound]))]
-        if chores:
-            tasks.append(asyncio.create_task(coordinator.run()))
+        admit = make_service(coordinator).admit
+        server = await serve_http(admit, host="127.0.0.1", port=0)
+        url = url_of("127.0.0.1", server.port, secure=False)
+        tasks = [asyncio.create_task(coordinator.run())] if chores else []
         try:
-            await started.wait()
             yield Running(url, coordinator, clock)
             assert not any(task.done() for task in tasks), "it ended by itself"
         finally:
             coordinator.watching.end()
-            serving.should_exit = True
-            await tasks[0]
+            await server.close(GRACE_SECONDS)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

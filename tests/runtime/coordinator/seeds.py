@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import Axis, Branch, OverlayPart
+from brokerwise.runtime.protocol.fleet import Axis, Branch, OverlayPart
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 States = Callable[[Seed], Sql]

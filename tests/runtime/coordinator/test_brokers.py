@@ -2,12 +2,8 @@
 
 import pytest
 
-from brokerwise.runtime.coordinator.brokers import (
-    BrokerState,
-    Then,
-    state_after_end,
-    state_after_start,
-)
+from brokerwise.runtime.coordinator.brokers import state_after_end, state_after_start
+from brokerwise.runtime.protocol.fleet import BrokerState, Then
 
 UP, DRAINING, DRAINED = BrokerState.UP, BrokerState.DRAINING, BrokerState.DRAINED
 LOST, STOPPED = BrokerState.LOST, BrokerState.STOPPED

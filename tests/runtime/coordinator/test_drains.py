@@ -14,7 +14,7 @@ from tests.runtime.coordinator.fakes import (
 from tests.runtime.coordinator.seeds import SHARED
 from tests.runtime.coordinator.watching import in_state, move_ended, place, where
 
-from brokerwise.runtime.protocol.control import MoveAnswer
+from brokerwise.runtime.protocol.fleet import MoveAnswer
 from brokerwise.runtime.protocol.seed import Seed
 
 

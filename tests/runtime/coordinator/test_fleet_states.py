@@ -13,19 +13,22 @@ from tests.tiers import examples
 from brokerwise.runtime.coordinator import drains, leases, moves, routes, sessions
 from brokerwise.runtime.coordinator.brokers import (
     GONE,
-    BrokerState,
-    Then,
     all_brokers,
     candidates,
     find_broker,
     the_broker,
 )
-from brokerwise.runtime.coordinator.moves import UNFINISHED, MoveState
+from brokerwise.runtime.coordinator.moves import UNFINISHED
 from brokerwise.runtime.coordinator.status import find
 from brokerwise.runtime.coordinator.store import new_state
-from brokerwise.runtime.net.refusals import RefusalError
+from brokerwise.runtime.net.errors import RefusalError
 from brokerwise.runtime.process.state_file import Sql, transaction
-from brokerwise.runtime.protocol.control import BrokerRegistration
+from brokerwise.runtime.protocol.fleet import (
+    BrokerRegistration,
+    BrokerState,
+    MoveState,
+    Then,
+)
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 BROKERS = ["b0", "b1", "b2"]

@@ -1,7 +1,7 @@
 """The API under requests that a machine made up from its description."""
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, not_a_server_error
 from tests.runtime.coordinator.fakes import BROKER, KEYS, OPERATOR, plain_seed
+from tests.runtime.net.ends import served_in_thread
 from tests.tiers import examples
 
-from brokerwise.runtime.coordinator.api import make_app
+from brokerwise.runtime.coordinator.api import make_service
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import Store, seed_store
 from brokerwise.runtime.net.errors import UnreachableError
-from brokerwise.runtime.protocol.control import BrokerRegistration
+from brokerwise.runtime.net.server import Admit
+from brokerwise.runtime.protocol.fleet import BrokerRegistration
 
 ENDLESS = "/watch"  # and nothing can be wrong with a request for it
 FOR_BROKERS = ("/registerbroker", "/heartbeat", "/leaving", "/join")
@@ -40,14 +42,20 @@ async def nobody_answers(url: str, body: object, kind: type[Any], **_: object) -
 def described_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     path: Path = tmp_path_factory.mktemp("fuzz") / "state"
     seed_store(path, plain_seed(2))
-    with Store(path) as store:
-        coordinator = Coordinator(store, KEYS, nobody_answers)
-        for name in ("b0", "b1"):
-            coordinator.register(BrokerRegistration(name, "ws://127.0.0.1:1", 1))
-        for number in range(10):
-            coordinator.request_broker(f"u{number}", None)
-        coordinator.request_move("u0", "b1", "b0")
-        yield schemathesis.openapi.from_asgi("/openapi.json", make_app(coordinator))
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Admit]:
+        with Store(path) as store:
+            coordinator = Coordinator(store, KEYS, nobody_answers)
+            for name in ("b0", "b1"):
+                coordinator.register(BrokerRegistration(name, "ws://127.0.0.1:1", 1))
+            for number in range(10):
+                coordinator.request_broker(f"u{number}", None)
+            coordinator.request_move("u0", "b1", "b0")
+            yield make_service(coordinator).admit
+
+    with served_in_thread(opened) as url:
+        yield schemathesis.openapi.from_url(f"{url}/openapi.json")
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))

@@ -20,16 +20,11 @@ from tests.runtime.coordinator.fakes import (
 from tests.runtime.coordinator.watching import in_state, move_ended, place, where
 
 from brokerwise.runtime.coordinator import moves
-from brokerwise.runtime.coordinator.moves import (
-    STEPS,
-    UNFINISHED,
-    MoveState,
-    apply_answer,
-)
+from brokerwise.runtime.coordinator.moves import STEPS, UNFINISHED, apply_answer
 from brokerwise.runtime.coordinator.sessions import put_session, sessions_of
 from brokerwise.runtime.coordinator.store import new_state
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import MoveAnswer
+from brokerwise.runtime.protocol.fleet import MoveAnswer, MoveState
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 ANSWERS = ["accepted", "declined", "moved", "absent", "timeout", "refused", "", "?"]

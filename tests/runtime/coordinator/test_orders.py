@@ -20,7 +20,7 @@ from tests.runtime.coordinator.fakes import (
 from tests.runtime.coordinator.seeds import PLANNED
 
 from brokerwise.runtime.coordinator.orders import batches, highest
-from brokerwise.runtime.protocol.control import Address, Route
+from brokerwise.runtime.protocol.fleet import Address, Route
 
 names = st.sampled_from("abcd")
 rows = st.tuples(names, names, st.integers(0, 3), st.integers(0, 3))

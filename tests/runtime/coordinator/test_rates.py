@@ -5,7 +5,7 @@ import math
 import pytest
 
 from brokerwise.runtime.coordinator.rates import Rates
-from brokerwise.runtime.protocol.control import BalancePage
+from brokerwise.runtime.protocol.fleet import BalancePage
 
 Row = tuple[str, float, float]
 

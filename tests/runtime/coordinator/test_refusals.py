@@ -17,8 +17,14 @@ from tests.runtime.coordinator.fakes import (
     token,
 )
 
-from brokerwise.runtime.net.gate import MAX_BROKER_BODY_BYTES, Gate
+from brokerwise.runtime.net.api import (
+    ANYONE,
+    MAX_BROKER_BODY_BYTES,
+    Endpoint,
+    HttpService,
+)
 from brokerwise.runtime.net.http import request
+from brokerwise.runtime.net.server import serve_http
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_TOPICS_PER_FRAME
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
@@ -177,29 +183,21 @@ def test_a_token_of_another_fleet_is_no_good(tmp_path: Path) -> None:
     run(work())
 
 
-def test_a_body_that_does_not_come_is_not_waited_for() -> None:
-    sent: list[Any] = []
-
-    async def app(*_: object) -> None:
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async def never(body: bytes) -> None:
         raise AssertionError("it went through")
 
-    async def receive() -> dict[str, Any]:
-        await asyncio.sleep(60)
-        return {}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    async def work() -> None:
-        gate = Gate(app, Keys.of_secret(b"s"), {}, frozenset(), body_seconds=0.05)
-        token = Keys.of_secret(b"s").token(Role.USER, "ann")
-        headers = [(b"authorization", f"Bearer {token}".encode())]
-        await gate(
-            {"type": "http", "path": "/routes", "headers": headers}, receive, send
-        )
-        assert sent[0]["status"] == 408
-
-    run(work())
+    keys = Keys.of_secret(b"s")
+    endpoint = Endpoint("POST", "/routes", ANYONE, never)
+    admit = HttpService([endpoint], keys, body_seconds=0.05).admit
+    server = await serve_http(admit, host="127.0.0.1", port=0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    token = keys.token(Role.USER, "ann")
+    head = f"POST /routes HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {token}\r\n"
+    writer.write(f"{head}Content-Length: 5\r\n\r\nhal".encode())
+    assert b" 408 " in await reader.readline()
+    writer.close()
+    await server.close()
 
 
 def test_a_state_that_cannot_be_stored_is_said_to_be_so(tmp_path: Path) -> None:

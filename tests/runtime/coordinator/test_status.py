@@ -18,29 +18,22 @@ from brokerwise.runtime.coordinator import (
     status,
 )
 from brokerwise.runtime.coordinator.balance.proposals import (
-    BrokerChange,
-    PlannedMove,
-    Proposal,
+    BrokerRecord,
+    MoveRecord,
+    ProposalRecord,
     store_proposal,
 )
-from brokerwise.runtime.coordinator.brokers import Then
-from brokerwise.runtime.coordinator.status import (
-    MOST_FOUND,
-    MOST_TOPICS,
-    SearchResult,
-    SessionMatch,
-    TopicMatch,
-    find,
-)
+from brokerwise.runtime.coordinator.status import MOST_FOUND, MOST_TOPICS, find
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import BrokerRegistration
+from brokerwise.runtime.protocol.fleet import BrokerRegistration, Then
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
+from brokerwise.runtime.protocol.watch import SearchResult, SessionMatch, TopicMatch
 
 AT = calendar.timegm((2026, 1, 2, 12, 4, 31, 0, 0, 0))
-PROPOSAL = Proposal(
+PROPOSAL = ProposalRecord(
     "planned",
-    (BrokerChange("b0", 1, 24_720_000, 18_060_000), BrokerChange("b1", 2, 0, 6_000)),
-    (PlannedMove("ann", "b0", "b1"),),
+    (BrokerRecord("b0", 1, 24_720_000, 18_060_000), BrokerRecord("b1", 2, 0, 6_000)),
+    (MoveRecord("ann", "b0", "b1"),),
     bound=0,
     moves_before=0,
     period_seconds=60,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from brokerwise.runtime.coordinator import leases, routes, sessions
 from brokerwise.runtime.coordinator.store import Store
-from brokerwise.runtime.protocol.control import BrokerRegistration
+from brokerwise.runtime.protocol.fleet import BrokerRegistration
 
 
 def main(path: Path) -> None:

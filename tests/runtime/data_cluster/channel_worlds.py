@@ -12,13 +12,6 @@ import pyarrow as pa
 
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.datasets import create_dataset
-from brokerwise.runtime.data_cluster.definitions import (
-    Channel,
-    Column,
-    ColumnType,
-    Dataset,
-    DatasetKind,
-)
 from brokerwise.runtime.data_cluster.records import arrow_schema
 from brokerwise.runtime.data_cluster.results import (
     RunScope,
@@ -38,7 +31,15 @@ from brokerwise.runtime.data_cluster.spark import Work
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.process.state_file import count_up
-from brokerwise.runtime.protocol.data import Pull, Typed
+from brokerwise.runtime.protocol.data import (
+    Channel,
+    Column,
+    ColumnInfo,
+    ColumnType,
+    Dataset,
+    DatasetKind,
+    Pull,
+)
 
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ SHELTERS = Dataset(
     (Column("name", ColumnType.STRING), Column("cell", ColumnType.LONG)),
 )
 SQL = "SELECT r.type, r.cell FROM reports r WHERE r.type = :type"
-NEAR = Channel("near", SQL, (Column("type", ColumnType.STRING),), 10.0)
+NEAR = Channel("near", SQL, 10.0, (Column("type", ColumnType.STRING),))
 
 
 def wrapped(sql: str) -> str:
@@ -77,7 +78,9 @@ def wrapped(sql: str) -> str:
 
 
 QUERY = CheckedQuery(
-    ("reports",), (Typed("type", "string"),), wrapped(SQL.replace(":type", "_s.p_type"))
+    ("reports",),
+    (ColumnInfo("type", "string"),),
+    wrapped(SQL.replace(":type", "_s.p_type")),
 )
 
 

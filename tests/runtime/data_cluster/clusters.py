@@ -11,18 +11,17 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from tests.runtime.coordinator.fakes import BROKER, KEYS, OPERATOR, Caller
 
-from brokerwise.runtime.data_cluster.api import make_app
+from brokerwise.runtime.data_cluster.api import make_service
 from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.channels import create_channel, state_of
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.datasets import all_datasets
-from brokerwise.runtime.data_cluster.definitions import Channel, Column, ColumnType
 from brokerwise.runtime.data_cluster.results import RunScope, commit_run, write_results
 from brokerwise.runtime.data_cluster.store import Store, counter
+from brokerwise.runtime.net.api import GRACE_SECONDS
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask, request
-from brokerwise.runtime.net.listening import listen, server, url_of
-from brokerwise.runtime.net.server import Connection, serve
-from brokerwise.runtime.protocol.data import Notification
+from brokerwise.runtime.net.server import Connection, serve, serve_http, url_of
+from brokerwise.runtime.protocol.data import Channel, Column, ColumnType, Notification
 
 FIRES = {
     "name": "fires",
@@ -32,8 +31,8 @@ FIRES = {
 NEAR = Channel(
     "near",
     "SELECT place, size FROM fires WHERE place = :place",
-    (Column("place", ColumnType.STRING),),
     10.0,
+    (Column("place", ColumnType.STRING),),
 )
 HERE = "channel/near?place=here"
 
@@ -84,30 +83,23 @@ async def cluster_in(
     folder: Path, spark: SparkSession | None = None, fleet: str = "ours"
 ) -> AsyncIterator[Cluster]:
     """From what the folder holds. Without a session Spark never comes up."""
-    bound = listen("127.0.0.1", 0)
-    url = url_of(bound, "127.0.0.1", secure=False)
     session: asyncio.Future[SparkSession] = asyncio.get_running_loop().create_future()
     if spark is not None:
         session.set_result(spark)
     with Store(folder) as store:
         async with Notifier(ask, BROKER, None) as notifier:
             cluster = DataCluster(store, fleet, notifier, session, master="local[2]")
-            started = asyncio.Event()
-            serving = server(make_app(cluster, KEYS), started.set)
-            tasks = [
-                asyncio.create_task(serving.serve([bound])),
-                asyncio.create_task(cluster.run()),
-            ]
+            admit = make_service(cluster, KEYS).admit
+            server = await serve_http(admit, host="127.0.0.1", port=0)
+            url = url_of("127.0.0.1", server.port, secure=False)
+            works = asyncio.create_task(cluster.run())
             try:
-                await started.wait()
                 yield Cluster(url, store, cluster)
-                assert not any(task.done() for task in tasks), "it ended by itself"
+                assert not works.done(), "it ended by itself"
             finally:
-                serving.should_exit = True
-                await tasks[0]
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await server.close(GRACE_SECONDS)
+                works.cancel()
+                await asyncio.gather(works, return_exceptions=True)
 
 
 class Broker:

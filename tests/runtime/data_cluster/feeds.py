@@ -11,18 +11,13 @@ from typing import Any, TypeVar
 import pyarrow.parquet as pq
 
 from brokerwise.runtime.data_cluster.datasets import all_datasets, create_dataset
-from brokerwise.runtime.data_cluster.definitions import (
-    Column,
-    ColumnType,
-    Dataset,
-    DatasetKind,
-)
 from brokerwise.runtime.data_cluster.feeds import Feeder
 from brokerwise.runtime.data_cluster.segments import (
     KeyedState,
     remove_leftover_segments,
 )
 from brokerwise.runtime.data_cluster.store import SEGMENTS, Store
+from brokerwise.runtime.protocol.data import Column, ColumnType, Dataset, DatasetKind
 
 REPORTS = Dataset(
     "reports",

@@ -15,9 +15,9 @@ from tests.runtime.data_cluster.channel_worlds import (
 
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import channels
-from brokerwise.runtime.data_cluster.definitions import Channel
 from brokerwise.runtime.data_cluster.status import channel_status
-from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.net.errors import ConflictError, NotFoundError
+from brokerwise.runtime.protocol.data import Channel
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_one_that_reads_nothing_new_is_refused(world: World) -> None:
 def test_dropping_it_takes_everything_of_it_along_and_leaves_the_others(
     world: World,
 ) -> None:
-    other = Channel("other", NEAR.sql, NEAR.parameters, 10)
+    other = Channel("other", NEAR.sql, 10, NEAR.parameters)
     for channel in (NEAR, other):
         world.create(channel)
         number = world.subscribe(channel.name, "fire")

@@ -1,9 +1,9 @@
 """Channels of a data cluster, on Spark: made, run, told, pulled, dropped."""
 
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pyspark.sql import SparkSession
 from tests.runtime.coordinator.fakes import run, until
 from tests.runtime.data_cluster.clusters import (
@@ -14,7 +14,7 @@ from tests.runtime.data_cluster.clusters import (
     cluster_in,
 )
 
-QUICK = asdict(replace(NEAR, period=1.0))
+QUICK = msgspec.to_builtins(msgspec.structs.replace(NEAR, period=1.0))
 
 
 def test_a_channel_answers_each_period_and_goes_on_after_a_restart(

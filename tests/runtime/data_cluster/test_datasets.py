@@ -16,19 +16,19 @@ from brokerwise.runtime.data_cluster.datasets import (
     note_answer,
     stored_dataset,
 )
-from brokerwise.runtime.data_cluster.definitions import (
-    Column,
-    ColumnType,
-    Dataset,
-    DatasetKind,
-)
 from brokerwise.runtime.data_cluster.records import Reject, spark_schema
 from brokerwise.runtime.data_cluster.segments import Segment, add_segment
 from brokerwise.runtime.data_cluster.status import dataset_status
 from brokerwise.runtime.data_cluster.store import new_state
-from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.net.errors import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.data import Fed
+from brokerwise.runtime.protocol.data import (
+    Column,
+    ColumnType,
+    Dataset,
+    DatasetKind,
+    FeedAnswer,
+)
 
 USERS = Dataset(
     "Users",
@@ -87,7 +87,7 @@ def test_a_dropped_dataset_takes_everything_that_was_fed_with_it(sql: Sql) -> No
     for number, name in enumerate(["events", "Users", "events"], 1):
         add_segment(sql, Segment(number, name, f"{number}.parquet", 1, 1, 6.0))
         count_fed(sql, name, 1, 1, 6.0)
-    note_answer(sql, "events", "b", Fed(1, 0), 6.0)
+    note_answer(sql, "events", "b", FeedAnswer(1, 0), 6.0)
     keep_aside(sql, "events", "b", [Reject(1, "", "")], 6.0)
     before = stored_dataset(sql, "events")
     assert drop_dataset(sql, "events") == ("1.parquet", "3.parquet")

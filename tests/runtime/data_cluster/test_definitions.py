@@ -11,18 +11,17 @@ from pyspark.sql import SparkSession
 from tests.runtime.data_cluster.feeds import lines, make_datasets
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.data_cluster.definitions import microseconds, parameter_values
+from brokerwise.runtime.data_cluster.records import parse_records, spark_schema
+from brokerwise.runtime.data_cluster.segments import write_files
+from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
     ColumnType,
     Dataset,
     DatasetKind,
-    microseconds,
-    parameter_values,
 )
-from brokerwise.runtime.data_cluster.records import parse_records, spark_schema
-from brokerwise.runtime.data_cluster.segments import write_files
-from brokerwise.runtime.data_cluster.store import Store
 from brokerwise.runtime.protocol.names import Value, value_text
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -97,7 +96,7 @@ def test_spark_reads_what_was_fed(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def one(kind: str) -> Channel:
-    return Channel("c", "", (Column("p", ColumnType(kind)),), 10.0)
+    return Channel("c", "", 10.0, (Column("p", ColumnType(kind)),))
 
 
 LONGS = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -110,7 +109,7 @@ def test_what_is_written_as_a_text_is_read_again(
 ) -> None:
     kinds = {"s": "string", "n": "long", "x": "double", "b": "boolean"}
     columns = tuple(Column(name, ColumnType(kind)) for name, kind in kinds.items())
-    channel = Channel("c", "", columns, 10.0)
+    channel = Channel("c", "", 10.0, columns)
     given_: dict[str, Value] = {"b": b, "x": x, "n": n, "s": s}
     texts = {name: value_text(value) for name, value in given_.items()}
     found = parameter_values(channel, texts)
@@ -177,4 +176,4 @@ def test_one_that_is_unknown_is_named_with_those_that_there_are() -> None:
     with pytest.raises(InputError, match="found the parameter 'q', expected p"):
         parameter_values(one("string"), {"p": "a", "q": "b"})
     with pytest.raises(InputError, match="expected none"):
-        parameter_values(Channel("c", "", (), 10.0), {"q": "b"})
+        parameter_values(Channel("c", "", 10.0, ()), {"q": "b"})

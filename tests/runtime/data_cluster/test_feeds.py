@@ -34,9 +34,9 @@ from brokerwise.runtime.data_cluster.datasets import (
 from brokerwise.runtime.data_cluster.segments import remove_segment_files
 from brokerwise.runtime.data_cluster.status import dataset_status
 from brokerwise.runtime.data_cluster.store import counter
-from brokerwise.runtime.net.refusals import NotFoundError, UnavailableError
+from brokerwise.runtime.net.errors import NotFoundError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.data import Fed, Reason
+from brokerwise.runtime.protocol.data import FeedAnswer, Rejection
 from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES
 
 
@@ -46,13 +46,13 @@ def ids(records: list[dict[str, object]]) -> list[object]:
 
 async def test_a_feed_is_there_when_it_is_acknowledged(quick_path: Path) -> None:
     async with feeding(quick_path) as f:
-        assert await f.feeder.feed("reports", reports(1, 2)) == Fed(2, 0)
+        assert await f.feeder.feed("reports", reports(1, 2)) == FeedAnswer(2, 0)
         assert contents(f.store, "reports") == [
             {"id": 1, "type": "fire"},
             {"id": 2, "type": "fire"},
         ]
         assert numbers(f.store) == [1]
-        assert await f.feeder.feed("reports", reports(3)) == Fed(1, 0)
+        assert await f.feeder.feed("reports", reports(3)) == FeedAnswer(1, 0)
         assert ids(contents(f.store, "reports")) == [1, 2, 3]
         assert numbers(f.store) == [1, 2]
 
@@ -75,7 +75,7 @@ async def test_what_is_fed_together_is_one_segment_a_dataset_in_the_order_of_the
 async def test_enough_bytes_are_rolled_at_once(quick_path: Path) -> None:
     async with feeding(quick_path, roll_seconds=3600, roll_bytes=100) as f:
         both = (f.feeder.feed("reports", reports(n, n, n)) for n in range(2))
-        assert await asyncio.gather(*both) == [Fed(3, 0), Fed(3, 0)]
+        assert await asyncio.gather(*both) == [FeedAnswer(3, 0), FeedAnswer(3, 0)]
 
 
 async def test_bad_records_are_kept_aside_with_reasons_and_the_others_fed(
@@ -104,7 +104,7 @@ async def test_an_answer_has_the_first_ten_reasons_and_counts_all(
         assert (fed.rows, fed.rejected) == (0, 25)
         assert [reason.line for reason in fed.reasons] == list(range(1, 11))
         again = await f.feeder.feed("reports", b"x\n" * 25, "b")
-        assert again == Fed(0, 25, True, fed.reasons)
+        assert again == FeedAnswer(0, 25, True, fed.reasons)
         assert numbers(f.store) == []  # no segment without records
         assert files(f.store) == set()
 
@@ -114,9 +114,9 @@ async def test_an_empty_body_is_nothing_and_makes_no_segment(
     quick_path: Path, body: bytes
 ) -> None:
     async with feeding(quick_path) as f:
-        assert await f.feeder.feed("reports", body) == Fed(0, 0)
-        assert await f.feeder.feed("reports", body, "b") == Fed(0, 0)
-        assert await f.feeder.feed("reports", body, "b") == Fed(0, 0, True)
+        assert await f.feeder.feed("reports", body) == FeedAnswer(0, 0)
+        assert await f.feeder.feed("reports", body, "b") == FeedAnswer(0, 0)
+        assert await f.feeder.feed("reports", body, "b") == FeedAnswer(0, 0, True)
         assert counter(f.store.sql, "segment") == 0
         assert files(f.store) == set()
 
@@ -126,13 +126,13 @@ async def test_a_batch_sent_twice_is_fed_once_also_after_a_restart(
 ) -> None:
     async with feeding(quick_path) as f:
         first = await f.feeder.feed("reports", reports(1) + b"oops", "b")
-        assert first.reasons == (Reason(2, first.reasons[0].reason),)
+        assert first.reasons == (Rejection(2, first.reasons[0].reason),)
         again = await f.feeder.feed("reports", reports(1) + b"oops", "b")
-        assert again == Fed(1, 1, True, first.reasons)
+        assert again == FeedAnswer(1, 1, True, first.reasons)
         # Another dataset has batch ids of its own; no id is no batch.
         assert not (await f.feeder.feed("locations", at("u", 1), "b")).repeated
-        assert await f.feeder.feed("reports", reports(2)) == Fed(1, 0)
-        assert await f.feeder.feed("reports", reports(2)) == Fed(1, 0)
+        assert await f.feeder.feed("reports", reports(2)) == FeedAnswer(1, 0)
+        assert await f.feeder.feed("reports", reports(2)) == FeedAnswer(1, 0)
     async with feeding(quick_path) as f:
         assert await f.feeder.feed("reports", reports(1), "b") == again
         assert ids(contents(f.store, "reports")) == [1, 2, 2]
@@ -156,7 +156,7 @@ async def test_a_batch_whose_sender_went_away_is_answered_to_the_next(
         second = asyncio.create_task(f.feeder.feed("reports", reports(1), "b"))
         await asyncio.sleep(0)
         first.cancel()
-        assert await second == Fed(1, 0, True)
+        assert await second == FeedAnswer(1, 0, True)
         assert ids(contents(f.store, "reports")) == [1]
 
 
@@ -180,7 +180,7 @@ async def test_a_feed_that_cannot_be_used_at_all_is_refused_alone(
             f.feeder.feed("reports", reports(2)),
             return_exceptions=True,
         )
-        assert answers[0] == answers[2] == Fed(1, 0)
+        assert answers[0] == answers[2] == FeedAnswer(1, 0)
         assert isinstance(answers[1], InputError)
         assert "more than 100,000 records" in str(answers[1])
         assert ids(contents(f.store, "reports")) == [1, 2]
@@ -201,10 +201,10 @@ async def test_a_dataset_dropped_while_it_is_fed_is_not_found_and_leaves_no_file
         remove_segment_files(f.store, gone)
         with pytest.raises(NotFoundError):
             await old
-        assert await other == Fed(1, 0)
+        assert await other == FeedAnswer(1, 0)
         assert contents(f.store, "reports") == []
         assert files(f.store) == named_files(f.store)
-        assert await f.feeder.feed("reports", reports(2), "b") == Fed(1, 0)
+        assert await f.feeder.feed("reports", reports(2), "b") == FeedAnswer(1, 0)
 
 
 async def test_feeds_that_wait_are_bounded(
@@ -217,8 +217,8 @@ async def test_feeds_that_wait_are_bounded(
         await asyncio.sleep(0)
         with pytest.raises(UnavailableError, match="bytes of feeds wait"):
             await f.feeder.feed("reports", reports(4))
-        assert await first == Fed(3, 0)
-        assert await f.feeder.feed("reports", reports(4)) == Fed(1, 0)
+        assert await first == FeedAnswer(3, 0)
+        assert await f.feeder.feed("reports", reports(4)) == FeedAnswer(1, 0)
         # One that is too long by itself is taken when nothing else waits.
         assert (await f.feeder.feed("reports", reports(*range(9)))).rows == 9
 
@@ -323,7 +323,7 @@ async def test_a_full_disk_refuses_the_feed_and_stores_nothing_of_it(
         assert f.keyed.table("locations").num_rows == 0
         fed = await f.feeder.feed("reports", body, "b")
         assert (fed.rows, fed.rejected, fed.repeated) == (GOOD, BAD, False)
-        assert await f.feeder.feed("locations", at("u", 1.0), "b") == Fed(1, 0)
+        assert await f.feeder.feed("locations", at("u", 1.0), "b") == FeedAnswer(1, 0)
     async with feeding(quick_path) as f:
         assert len(contents(f.store, "reports")) == GOOD + 1
         assert f.keyed.table("locations").num_rows == 1
@@ -342,7 +342,7 @@ async def test_files_whose_commit_is_in_doubt_stay_until_the_next_start(
         ):
             await f.feeder.feed("reports", reports(1), "b")
         assert len(files(f.store)) == 1
-        assert await f.feeder.feed("reports", reports(1), "b") == Fed(1, 0)
+        assert await f.feeder.feed("reports", reports(1), "b") == FeedAnswer(1, 0)
         assert len(files(f.store)) == 2
     async with feeding(quick_path) as f:
         assert files(f.store) == named_files(f.store)

@@ -64,7 +64,7 @@ class Process(Caller):
         return msgspec.json.decode(answer.body)
 
     async def create_channel(self) -> None:
-        body = msgspec.json.encode(replace(NEAR, period=1.0))
+        body = msgspec.json.encode(msgspec.structs.replace(NEAR, period=1.0))
         url = f"{self.url}/createchannel"
         answer = await request("POST", url, body=body, token=OPERATOR, seconds=90)
         assert answer.status == 200, answer.body

@@ -13,12 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster.definitions import (
-    Column,
-    ColumnType,
-    Dataset,
-    DatasetKind,
-)
 from brokerwise.runtime.data_cluster.records import (
     KEPT_ASIDE,
     MAX_REJECTED,
@@ -26,6 +20,7 @@ from brokerwise.runtime.data_cluster.records import (
     arrow_schema,
     parse_records,
 )
+from brokerwise.runtime.protocol.data import Column, ColumnType, Dataset, DatasetKind
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
 # Names that are words of Python and of SQL are names like any other.

@@ -30,7 +30,6 @@ from tests.runtime.data_cluster.channel_worlds import (
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import channels, results, runs, schedule
 from brokerwise.runtime.data_cluster.datasets import drop_dataset
-from brokerwise.runtime.data_cluster.definitions import Channel
 from brokerwise.runtime.data_cluster.results import (
     remove_leftover_results,
     write_results,
@@ -49,7 +48,8 @@ from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 from brokerwise.runtime.data_cluster.status import channel_status
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.net.errors import ConflictError
+from brokerwise.runtime.protocol.data import Channel
 from brokerwise.runtime.protocol.limits import SEGMENTS_PER_RUN
 
 
@@ -226,7 +226,7 @@ def test_at_most_two_channels_run_at_once(world: World) -> None:
     names = ["a", "b", "c"]
     runner = FakeRunner()
     for name in names:
-        world.create(Channel(name, NEAR.sql, NEAR.parameters, 10))
+        world.create(Channel(name, NEAR.sql, 10, NEAR.parameters))
         world.subscribe(name, "fire")
 
     async def scene(on: Scheduled, running: Task) -> None:
@@ -246,7 +246,7 @@ def test_a_poisoned_segment_is_set_aside_and_named_and_the_others_appear(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create()
-    healthy = Channel("healthy", NEAR.sql, NEAR.parameters, 10)
+    healthy = Channel("healthy", NEAR.sql, 10, NEAR.parameters)
     world.create(healthy)
     number, other = world.subscribe("near", "fire"), world.subscribe("healthy", "fire")
     for n in range(12):
@@ -453,7 +453,7 @@ def test_a_channel_whose_sql_no_longer_passes_is_suspended_and_the_others_go_on(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.create()
-    world.create(Channel("bad", "SELECT reflect('a')", NEAR.parameters, 10))
+    world.create(Channel("bad", "SELECT reflect('a')", 10, NEAR.parameters))
     number = world.subscribe("near", "fire")
     world.subscribe("bad", "fire")
     asked: list[str] = []

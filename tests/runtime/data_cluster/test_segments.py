@@ -33,7 +33,6 @@ from brokerwise.runtime.data_cluster.datasets import (
     create_dataset,
     drop_dataset,
 )
-from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.segments import (
     BATCH_SECONDS,
     KeyedState,
@@ -49,8 +48,9 @@ from brokerwise.runtime.data_cluster.segments import (
 )
 from brokerwise.runtime.data_cluster.status import dataset_status
 from brokerwise.runtime.data_cluster.store import counter
-from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.net.errors import NotFoundError
 from brokerwise.runtime.process.state_file import Sql, StateError
+from brokerwise.runtime.protocol.data import Dataset, DatasetKind
 from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
 KEYS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {

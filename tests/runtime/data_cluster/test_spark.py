@@ -29,12 +29,6 @@ from tests.runtime.data_cluster.channel_worlds import (
 )
 
 from brokerwise.runtime.data_cluster import spark as spark_module
-from brokerwise.runtime.data_cluster.definitions import (
-    Channel,
-    Column,
-    ColumnType,
-    Dataset,
-)
 from brokerwise.runtime.data_cluster.records import arrow_schema
 from brokerwise.runtime.data_cluster.spark import (
     CancelledRunError,
@@ -52,6 +46,7 @@ from brokerwise.runtime.data_cluster.spark import (
 )
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
 from brokerwise.runtime.data_cluster.status import channel_status
+from brokerwise.runtime.protocol.data import Channel, Column, ColumnType, Dataset
 
 Task = asyncio.Task[None]
 TYPES = ("fire", "flood", "storm", "o'clock")
@@ -82,8 +77,8 @@ BY_TYPE = Channel(
     "by_type",
     "SELECT r.type, r.cell, r.level FROM reports r -- all of them\n"
     "WHERE r.type = :type AND r.seen >= :since",
-    (Column("type", ColumnType.STRING), Column("since", ColumnType.TIMESTAMP)),
     10.0,
+    (Column("type", ColumnType.STRING), Column("since", ColumnType.TIMESTAMP)),
 )
 NEAR_USER = Channel(
     "near_user",
@@ -91,15 +86,15 @@ NEAR_USER = Channel(
     "JOIN reports r ON r.cell = l.cell "
     "LEFT JOIN (SELECT cell, count(*) AS shelters FROM shelters GROUP BY cell) s "
     "ON s.cell = r.cell WHERE l.user = :user",
-    (Column("user", ColumnType.STRING),),
     10.0,
+    (Column("user", ColumnType.STRING),),
 )
 SUMMARY = Channel(
     "summary",
     "SELECT r.cell, count(*) AS reports, max(r.level) AS worst FROM reports r "
     "WHERE r.cell <= :most GROUP BY r.cell",
-    (Column("most", ColumnType.LONG),),
     10.0,
+    (Column("most", ColumnType.LONG),),
 )
 SUBSCRIBED: dict[Channel, list[tuple[object, ...]]] = {
     BY_TYPE: [(type_, f"2026-01-01T00:{m}:00Z") for type_ in TYPES for m in (10, 30)],

@@ -15,18 +15,18 @@ from tests.tiers import examples
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import subscriptions
 from brokerwise.runtime.data_cluster.store import counter, new_state
-from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.net.errors import ConflictError
 from brokerwise.runtime.process.state_file import Sql, transaction
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreation,
-    Ended,
-    Given,
-    Refused,
-    Seen,
+    Interest,
     SubscribeRequest,
+    Subscription,
+    SubscriptionRefusal,
     UnsubscribeRequest,
-    Wanted,
+    UserCursor,
+    UserTopic,
 )
 from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
@@ -83,7 +83,7 @@ class Model:
             if front.broker == broker:
                 front.broker, front.seen = "", at
 
-    def subscribe(self, broker: str, wanted: Wanted) -> Given:
+    def subscribe(self, broker: str, wanted: Interest) -> Subscription:
         back = self.backs.get(wanted.topic)
         if back is None:
             self.given_out += 1
@@ -98,9 +98,9 @@ class Model:
         if known and not (wanted.latest and not wanted.cursor):
             seq = known.seq
         back.fronts[wanted.user] = Front(seq, broker, 0.0)
-        return Given(wanted.user, wanted.topic, back.number, start, back.last)
+        return Subscription(wanted.user, wanted.topic, back.number, start, back.last)
 
-    def assert_served(self, back: Back, seen: Seen, broker: str) -> None:
+    def assert_served(self, back: Back, seen: UserCursor, broker: str) -> None:
         front = back.fronts.get(seen.user)
         if front is None:
             seq = min(seen.seq, back.last)
@@ -200,7 +200,7 @@ class Subscriptions(RuleBasedStateMachine):
     ) -> None:
         epoch = self.epoch(broker, off)
         cursor = None if seen is None else (self.number(data), seen)
-        wanted = Wanted(user, topic, cursor, latest)
+        wanted = Interest(user, topic, cursor, latest)
         request = SubscribeRequest(broker, epoch, (wanted,))
         with self.request_of(broker, epoch) as allowed:
             if allowed:
@@ -211,7 +211,7 @@ class Subscriptions(RuleBasedStateMachine):
     @rule(broker=NAMES, off=OFFS, user=USERS, topic=TOPICS)
     def unsubscribe(self, broker: str, off: int, user: str, topic: str) -> None:
         epoch = self.epoch(broker, off)
-        request = UnsubscribeRequest(broker, epoch, (Ended(user, topic),))
+        request = UnsubscribeRequest(broker, epoch, (UserTopic(user, topic),))
         with self.request_of(broker, epoch) as allowed:
             if allowed:
                 subscriptions.unsubscribe(self.sql, request)
@@ -224,7 +224,7 @@ class Subscriptions(RuleBasedStateMachine):
         broker=NAMES,
         off=OFFS,
         users=st.lists(st.tuples(USERS, st.integers(0, 9)), max_size=3),
-        offline=st.lists(st.builds(Ended, USERS, TOPICS), max_size=1),
+        offline=st.lists(st.builds(UserTopic, USERS, TOPICS), max_size=1),
         here=st.lists(st.tuples(USERS, st.integers(0, 9)), max_size=2),
         data=st.data(),
     )
@@ -233,13 +233,13 @@ class Subscriptions(RuleBasedStateMachine):
         broker: str,
         off: int,
         users: list[tuple[str, int]],
-        offline: list[Ended],
+        offline: list[UserTopic],
         here: list[tuple[str, int]],
         data: st.DataObject,
     ) -> None:
         epoch = self.epoch(broker, off)
-        seen = [Seen(user, self.number(data), seq) for user, seq in users]
-        serving = [Seen(user, self.number(data), seq) for user, seq in here]
+        seen = [UserCursor(user, self.number(data), seq) for user, seq in users]
+        serving = [UserCursor(user, self.number(data), seq) for user, seq in here]
         request = AcknowledgeRequest(
             broker, epoch, tuple(seen), tuple(offline), tuple(serving)
         )
@@ -376,19 +376,19 @@ def sql() -> Iterator[Sql]:
     ["news", "channel/c?b=1&a=2", "channel/c?x=%zz", "channel/zzz?x=1", "channel/"],
 )
 def test_what_is_no_subscription_is_refused_by_itself(sql: Sql, topic: str) -> None:
-    wanted = (Wanted("ann", topic), Wanted("ann", "channel/c?x=1"))
+    wanted = (Interest("ann", topic), Interest("ann", "channel/c?x=1"))
     answer = subscriptions.subscribe(sql, SubscribeRequest("b0", 1, wanted), values_of)
-    assert answer.given == (Given("ann", "channel/c?x=1", 1, 0, 0),)
+    assert answer.given == (Subscription("ann", "channel/c?x=1", 1, 0, 0),)
     (refused,) = answer.refused
-    assert refused == Refused("ann", topic, refused.reason)
+    assert refused == SubscriptionRefusal("ann", topic, refused.reason)
     assert repr(topic) in refused.reason or "no channel" in refused.reason
     (stored,) = sql.execute("SELECT parameters FROM subscriptions").fetchall()
     assert json.loads(stored[0]) == ["1"]
 
 
-def subscribed(sql: Sql, **more: Any) -> Given:
+def subscribed(sql: Sql, **more: Any) -> Subscription:
     """Ann, to the channel, at b0; five results are there from then on."""
-    wanted = Wanted("ann", "channel/c?x=1", **more)
+    wanted = Interest("ann", "channel/c?x=1", **more)
     request = SubscribeRequest("b0", 1, (wanted,))
     (given,) = subscriptions.subscribe(sql, request, values_of).given
     sql.execute("UPDATE subscriptions SET last = 5")
@@ -397,7 +397,7 @@ def subscribed(sql: Sql, **more: Any) -> Given:
 
 def acknowledged(sql: Sql, seq: int, broker: str = "b0") -> int:
     """Where ann is after this acknowledgement."""
-    request = AcknowledgeRequest(broker, 1, (Seen("ann", 1, seq),))
+    request = AcknowledgeRequest(broker, 1, (UserCursor("ann", 1, seq),))
     subscriptions.acknowledge(sql, request, 1.0)
     ((found,),) = sql.execute("SELECT seq FROM frontends").fetchall()
     return int(found)

@@ -10,7 +10,7 @@ import pytest
 from websockets.frames import Frame, Opcode
 
 from brokerwise.runtime.net.http import ask
-from brokerwise.runtime.protocol.control import BrokerAnswer
+from brokerwise.runtime.protocol.fleet import BrokerAnswer
 from brokerwise.runtime.protocol.frames import CloseCode
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES, MAX_NAME_BYTES, MAX_SEQ
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession

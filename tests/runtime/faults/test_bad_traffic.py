@@ -10,9 +10,9 @@ from typing import TypeVar
 
 import pytest
 
-from brokerwise.runtime.broker.coordination import RoutesAnswer, RoutesRequest
 from brokerwise.runtime.net.connection import mask_text
 from brokerwise.runtime.net.http import ask
+from brokerwise.runtime.protocol.fleet import RoutesAnswer, RoutesRequest
 from brokerwise.runtime.protocol.frames import CloseCode
 from brokerwise.runtime.protocol.limits import (
     ACK_EVERY,

@@ -6,8 +6,8 @@ import signal
 from pathlib import Path
 
 from brokerwise.runtime.client.events import Moved
-from brokerwise.runtime.fleet.balance_answers import Proposal
 from brokerwise.runtime.fleet.operator import BalanceOperator, Operator, follow_decision
+from brokerwise.runtime.protocol.balance import BalanceOptions, Proposal
 from brokerwise.runtime.protocol.frames import RequestToMove
 
 from .load import Load, Subscriber, loaded_fleet, until
@@ -75,7 +75,7 @@ def test_after_a_kill_in_the_middle_exactly_the_approved_moves_happen_once_each(
             for name in ("b1", "b2"):
                 await load.operator.activate(name)
             await measured(load)
-            found = await operator.plan({"max_moves": MOVES})
+            found = await operator.plan(BalanceOptions(max_moves=MOVES))
             assert found.proposal is not None
             assert found.proposal.moves == MOVES
             planned = {m.user for m in (await operator.decision(found.number)).moves}

@@ -4,7 +4,7 @@ import asyncio
 import random
 from pathlib import Path
 
-from brokerwise.runtime.fleet.operator import MoveStatus
+from brokerwise.runtime.protocol.fleet import MoveStatus
 
 from .load import Load, Subscriber, loaded_fleet, until
 

@@ -1,13 +1,11 @@
 """Drain and rolling restart against a coordinator that only remembers."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+import msgspec
 import pytest
 
 from brokerwise.runtime.fleet.operator import (
-    BrokerStatus,
-    FleetStatus,
     Operator,
     StalledError,
     UnknownBrokerError,
@@ -15,10 +13,13 @@ from brokerwise.runtime.fleet.operator import (
     rolling_restart,
 )
 from brokerwise.runtime.net.errors import UnreachableError
+from brokerwise.runtime.protocol.fleet import BrokerState, BrokerStatus, FleetStatus
 
 
 def broker(name: str, sessions: int = 4, state: str = "up") -> BrokerStatus:
-    return BrokerStatus(name, f"ws://h/{name}", state, 1, sessions, 1, 0, 0, 0.0)
+    return BrokerStatus(
+        name, f"ws://h/{name}", BrokerState(state), 1, sessions, 1, 0, 0, 0.0
+    )
 
 
 class Remembering(Operator):
@@ -72,7 +73,7 @@ class Remembering(Operator):
             self.moving = 0
 
     def _change(self, name: str, **changes: object) -> None:
-        self.brokers[name] = replace(self.brokers[name], **changes)  # type: ignore[arg-type]
+        self.brokers[name] = msgspec.structs.replace(self.brokers[name], **changes)  # type: ignore[arg-type]
 
 
 def ignored(line: str) -> None:

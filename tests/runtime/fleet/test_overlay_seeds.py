@@ -14,7 +14,7 @@ from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.subchannels import Axis as ModelAxis
 from brokerwise.runtime.fleet.approval import UnsoundPlanError, seed_of_plan
 from brokerwise.runtime.fleet.seeds import overlay_seed
-from brokerwise.runtime.protocol.control import Axis, Branch
+from brokerwise.runtime.protocol.fleet import Axis, Branch
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 from brokerwise.storage.network import write_network
 from brokerwise.storage.overlay_plan import read_overlay_header, write_overlay_plan

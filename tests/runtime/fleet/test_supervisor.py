@@ -24,10 +24,11 @@ from brokerwise.runtime.fleet.files import (
     read_fleet,
 )
 from brokerwise.runtime.fleet.joining import joined_broker
-from brokerwise.runtime.fleet.operator import FleetStatus, Operator
+from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet, stop_fleet
 from brokerwise.runtime.process.launch import EXIT_RESTART, SEED_FILE
+from brokerwise.runtime.protocol.fleet import FleetStatus
 from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from brokerwise.runtime.client.coordinator import RoutesAnswer
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
 from brokerwise.runtime.net.server import Connection, serve
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.fleet import (
     Address,
     Axis,
     BrokerAnswer,
     Route,
+    RoutesAnswer,
     SessionPlace,
 )
 from brokerwise.runtime.protocol.frames import (

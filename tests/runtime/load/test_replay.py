@@ -1,17 +1,20 @@
 """Which fleets a plan can be replayed through."""
 
-from dataclasses import replace
-
+import msgspec
 import pytest
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.fleet.operator import BrokerStatus, FleetStatus
 from brokerwise.runtime.load.replay import (
     RestartedBrokerError,
     refuse_other_fleet,
     refuse_restarted,
 )
-from brokerwise.runtime.load.traffic import LoadReport
+from brokerwise.runtime.protocol.fleet import (
+    BrokerState,
+    BrokerStatus,
+    FleetStatus,
+    TrafficPage,
+)
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker
 
 SEED = Seed(
@@ -25,7 +28,7 @@ SEED = Seed(
 
 def fleet(**states: str) -> FleetStatus:
     brokers = tuple(
-        BrokerStatus(name, f"ws://{name}", state, 1, 0, 0, 0, 0, 0.0)
+        BrokerStatus(name, f"ws://{name}", BrokerState(state), 1, 0, 0, 0, 0, 0.0)
         for name, state in states.items()
     )
     return FleetStatus(brokers, {}, "provision", "/plans/a", "digest", "plan")
@@ -41,9 +44,18 @@ def test_the_fleet_of_the_plan_will_do() -> None:
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (replace(UP, plan="", digest=""), "runs no plan, expected /plans/a"),
-        (replace(UP, plan="/b", digest="x"), "runs the plan /b, expected /plans/a"),
-        (replace(UP, digest="x"), "that /plans/a was before it changed"),
+        (
+            msgspec.structs.replace(UP, plan="", digest=""),
+            "runs no plan, expected /plans/a",
+        ),
+        (
+            msgspec.structs.replace(UP, plan="/b", digest="x"),
+            "runs the plan /b, expected /plans/a",
+        ),
+        (
+            msgspec.structs.replace(UP, digest="x"),
+            "that /plans/a was before it changed",
+        ),
         (fleet(b0="up", b1="lost", b2="up"), "are up: b1 is lost"),
         (fleet(b0="up"), "are up: b1 is missing, and 1 more"),
         (fleet(b0="draining"), "are up: b0 is draining, and 2 more"),
@@ -55,7 +67,7 @@ def test_another_fleet_is_refused(status: FleetStatus, said: str) -> None:
 
 
 def test_a_broker_that_started_again_has_forgotten_its_counts() -> None:
-    before = [LoadReport("b0", 1), LoadReport("b1", 2)]
+    before = [TrafficPage("b0", 1), TrafficPage("b1", 2)]
     refuse_restarted(before, before)
     with pytest.raises(RestartedBrokerError, match="b1 has started again"):
-        refuse_restarted(before, [LoadReport("b0", 1), LoadReport("b1", 3)])
+        refuse_restarted(before, [TrafficPage("b0", 1), TrafficPage("b1", 3)])

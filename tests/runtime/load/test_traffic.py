@@ -22,17 +22,15 @@ from brokerwise.runtime.load.traffic import (
     Difference,
     Figure,
     Latencies,
-    LoadReport,
     Outcome,
-    Passed,
     Period,
-    Seen,
     Traffic,
     differences,
     period_of,
     since,
     traffic_of,
 )
+from brokerwise.runtime.protocol.fleet import LinkLoad, TopicLoad, TrafficPage, UserLoad
 from brokerwise.runtime.protocol.seed import Seed
 
 
@@ -187,11 +185,11 @@ def test_every_difference_is_named() -> None:
     ]
 
 
-def report(broker: str, **counts: int) -> LoadReport:
-    topics = {"a": Seen(counts["received"], counts["delivered"])}
-    links = {"b9": Passed(counts.get("forwarded", 0))}
-    users = {"u": Seen(counts.get("sent", 0), counts.get("got", 0))}
-    return LoadReport(broker, 1, topics, links, users)
+def report(broker: str, **counts: int) -> TrafficPage:
+    topics = {"a": TopicLoad(counts["received"], counts["delivered"])}
+    links = {"b9": LinkLoad(counts.get("forwarded", 0))}
+    users = {"u": UserLoad(counts.get("sent", 0), counts.get("got", 0))}
+    return TrafficPage(broker, 1, topics, links, users)
 
 
 def test_counters_of_all_brokers_make_the_traffic() -> None:

@@ -26,7 +26,7 @@ from brokerwise.runtime.load.worker import (
     payload,
     schedule,
 )
-from brokerwise.runtime.protocol.control import Axis
+from brokerwise.runtime.protocol.fleet import Axis
 from brokerwise.runtime.protocol.frames import Message
 
 

@@ -3,12 +3,26 @@ a client that sends and reads bare bytes."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from typing import Any
 
+from brokerwise.runtime.net.api import GRACE_SECONDS
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.net.server import Connection, Server, serve
+from brokerwise.runtime.net.server import (
+    Admit,
+    Connection,
+    Server,
+    serve,
+    serve_http,
+    url_of,
+)
 
 HANDSHAKE = (
     b"GET /session?v=1 HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\n"
@@ -115,3 +129,39 @@ async def opened(
         client.send(HANDSHAKE)
         assert b" 101 " in await client.head()
         yield client
+
+
+@contextmanager
+def served_in_thread(
+    opened: Callable[[], AbstractAsyncContextManager[Admit]],
+) -> Iterator[str]:
+    """The address of a service that is opened, and answers, in a thread of its own."""
+    ready = threading.Event()
+    urls: list[str] = []
+    loop, leave = asyncio.new_event_loop(), asyncio.Event()
+
+    async def work() -> None:
+        async with opened() as admit:
+            server = await serve_http(admit, host="127.0.0.1", port=0)
+            urls.append(url_of("127.0.0.1", server.port, secure=False))
+            ready.set()
+            await leave.wait()
+            await server.close(GRACE_SECONDS)
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(work())
+        finally:
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()
+            ready.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert ready.wait(60) and urls, "it did not come up"
+        yield urls[0]
+    finally:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(leave.set)
+        thread.join()

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.fleet.balance_answers import Balance
 from brokerwise.runtime.fleet.operator import BalanceOperator
+from brokerwise.runtime.protocol.balance import Balance
 
 LOOK_SECONDS = 5.0  # between two looks
 

@@ -8,7 +8,7 @@ from brokerwise.experiments.emergency.city import shelters
 from brokerwise.experiments.emergency.definitions import CHANNELS, DATASETS
 from brokerwise.experiments.emergency.generating import generate
 from brokerwise.experiments.emergency.scenario import Settings, write_scenario
-from brokerwise.runtime.data_cluster.definitions import Dataset
+from brokerwise.runtime.protocol.data import Dataset
 
 SCENARIO = "scenario.ndjson.gz"  # of 30 minutes, as Nguyen et al. have it
 

@@ -9,7 +9,7 @@ Everything is in metres and whole milliseconds. What results say is text and who
 numbers, so that two programs that agree write the same text.
 """
 
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
     ColumnType,
@@ -120,15 +120,15 @@ GROUP BY r.cell
 """
 
 CHANNELS = (
-    Channel("by_type", _BY_TYPE, _columns(type="string"), 10.0),
-    Channel("in_cell", _IN_CELL, _columns(cell="string"), 10.0),
-    Channel("near_user", _NEAR_USER, _columns(user="string"), 10.0),
-    Channel("severe", _SEVERE, _columns(type="string", cell="string"), 20.0),
+    Channel("by_type", _BY_TYPE, 10.0, _columns(type="string")),
+    Channel("in_cell", _IN_CELL, 10.0, _columns(cell="string")),
+    Channel("near_user", _NEAR_USER, 10.0, _columns(user="string")),
+    Channel("severe", _SEVERE, 20.0, _columns(type="string", cell="string")),
     Channel(
-        "type_near_user", _TYPE_NEAR_USER, _columns(type="string", user="string"), 20.0
+        "type_near_user", _TYPE_NEAR_USER, 20.0, _columns(type="string", user="string")
     ),
-    Channel("cell_shelters", _CELL_SHELTERS, _columns(cell="string"), 30.0),
-    Channel("type_summary", _TYPE_SUMMARY, _columns(type="string"), 30.0),
+    Channel("cell_shelters", _CELL_SHELTERS, 30.0, _columns(cell="string")),
+    Channel("type_summary", _TYPE_SUMMARY, 30.0, _columns(type="string")),
 )
 
 

@@ -21,7 +21,7 @@ from brokerwise.experiments.emergency.scenario import (
     Subscribe,
     Unsubscribe,
 )
-from brokerwise.runtime.data_cluster.definitions import Channel
+from brokerwise.runtime.protocol.data import Channel
 
 FAMILY = 5  # people who look after each other
 _SPEEDS = (1.2, 12.0)  # metres a second: on foot, by car

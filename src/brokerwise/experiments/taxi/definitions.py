@@ -4,7 +4,7 @@ Speeds are whole centimetres a second and times whole milliseconds, so that two
 programs that agree write the same text.
 """
 
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
     ColumnType,
@@ -51,4 +51,4 @@ WHERE u.region = :region
 def updates(period: float) -> Channel:
     """How it is in a region: taxis and their mean speed in the last period."""
     region = Column("region", ColumnType.STRING)
-    return Channel("updates", _SQL, (region,), period)
+    return Channel("updates", _SQL, period, (region,))

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.topics import RoutedMessage, Topic
-from brokerwise.runtime.protocol.control import CursorRow
 from brokerwise.runtime.protocol.data import (
-    Ended,
-    Given,
+    Interest,
     Pull,
     PullAnswer,
-    Pulled,
-    Refused,
-    Seen,
+    ResultBatch,
     SubscribeAnswer,
-    Wanted,
+    Subscription,
+    SubscriptionRefusal,
+    UserCursor,
+    UserTopic,
 )
+from brokerwise.runtime.protocol.fleet import CursorRow
 from brokerwise.runtime.protocol.frames import Problem, Subscribe, Subscribed
 from brokerwise.runtime.protocol.limits import PULL_BYTES
 from brokerwise.runtime.protocol.names import SOURCE
@@ -75,10 +75,10 @@ class ResultLogs:
     def find(self, topic: str) -> ResultLog | None:
         return self._logs.get(topic)
 
-    def serving(self) -> tuple[Seen, ...]:
+    def serving(self) -> tuple[UserCursor, ...]:
         """Everyone who is served here, with what they have had as far as we know."""
         return tuple(
-            Seen(session.user, results.subscription, results.seen_by(session))
+            UserCursor(session.user, results.subscription, results.seen_by(session))
             for results in self._logs.values()
             for session in results.sessions()
         )
@@ -122,7 +122,7 @@ class ResultLogs:
         topic = self._topics.get(subscription)
         return None if topic is None else self._logs[topic]
 
-    def _take(self, results: ResultLog, found: Pulled, *, cut: bool) -> None:
+    def _take(self, results: ResultLog, found: ResultBatch, *, cut: bool) -> None:
         results.last = max(results.last, found.last)
         items = [
             self._router.new_message(
@@ -158,7 +158,7 @@ class ResultLogs:
 
     # Who has which
 
-    def follow(self, given: Given) -> None:
+    def follow(self, given: Subscription) -> None:
         """From the last result that there is, unless it is followed already."""
         results = self._logs.get(given.topic)
         if results is not None and results.subscription == given.subscription:
@@ -174,7 +174,7 @@ class ResultLogs:
             topic, given.subscription, given.last, given.last
         )
 
-    def attach(self, session: Session, given: Given) -> CursorRow:
+    def attach(self, session: Session, given: Subscription) -> CursorRow:
         """Where the session begins. It gets nothing before `admit`."""
         self.follow(given)  # others may have left it meanwhile
         results = self._logs[given.topic]
@@ -231,8 +231,8 @@ class _PendingRequest:
     session: Session
     id: int
     missing: set[str]
-    given: list[Given] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    given: list[Subscription] = field(default_factory=list)
+    refused: list[SubscriptionRefusal] = field(default_factory=list)
 
     def topics(self) -> set[str]:
         """Those that were not refused."""
@@ -242,7 +242,7 @@ class _PendingRequest:
 @dataclass(frozen=True)
 class _Question:
     asked: _PendingRequest
-    wanted: Wanted
+    wanted: Interest
 
 
 class ChannelSubscriptions:
@@ -256,8 +256,8 @@ class ChannelSubscriptions:
         self.logs = ResultLogs(router)
         self._questions: dict[tuple[str, str], _Question] = {}
         self._unconfirmed: dict[Session, dict[_PendingRequest, None]] = {}
-        self._ended: dict[Ended, None] = {}
-        self._offline: dict[Ended, None] = {}
+        self._ended: dict[UserTopic, None] = {}
+        self._offline: dict[UserTopic, None] = {}
         self._seen: dict[tuple[str, int], int] = {}
 
     # What sessions ask for
@@ -269,11 +269,11 @@ class ChannelSubscriptions:
         asked = _PendingRequest(session, frame.id, set(topics))
         self._unconfirmed.setdefault(session, {})[asked] = None
         for topic in topics:
-            key, ended = (session.user, topic), Ended(session.user, topic)
+            key, ended = (session.user, topic), UserTopic(session.user, topic)
             before = self._questions.get(key)
             self._ended.pop(ended, None)
             self._offline.pop(ended, None)
-            wanted = Wanted(session.user, topic, cursors.get(topic), frame.latest)
+            wanted = Interest(session.user, topic, cursors.get(topic), frame.latest)
             self._questions[key] = _Question(asked, wanted)
             if before is not None:
                 self._resolve(before.asked, topic)
@@ -320,10 +320,10 @@ class ChannelSubscriptions:
                 self._resolve(asked, topic)
         return waited
 
-    def _leave(self, session: Session, topic: str, told: dict[Ended, None]) -> None:
+    def _leave(self, session: Session, topic: str, told: dict[UserTopic, None]) -> None:
         self.logs.detach(session, topic)
         if not self._has_another(session, topic):
-            told[Ended(session.user, topic)] = None
+            told[UserTopic(session.user, topic)] = None
 
     def _has_another(self, session: Session, topic: str) -> bool:
         """True if the user has the topic on another connection by now."""
@@ -340,24 +340,24 @@ class ChannelSubscriptions:
         """True if a subscription waits for an answer."""
         return bool(self._questions)
 
-    def wanted(self, most: int) -> tuple[Wanted, ...]:
+    def wanted(self, most: int) -> tuple[Interest, ...]:
         found = [question.wanted for question in self._questions.values()]
         return tuple(found[:most])
 
-    def ended(self) -> tuple[Ended, ...]:
+    def ended(self) -> tuple[UserTopic, ...]:
         return tuple(self._ended)
 
-    def offline(self) -> tuple[Ended, ...]:
+    def offline(self) -> tuple[UserTopic, ...]:
         return tuple(self._offline)
 
-    def seen(self) -> tuple[Seen, ...]:
-        return tuple(Seen(user, n, seq) for (user, n), seq in self._seen.items())
+    def seen(self) -> tuple[UserCursor, ...]:
+        return tuple(UserCursor(user, n, seq) for (user, n), seq in self._seen.items())
 
     def mark_told(
         self,
-        ended: Iterable[Ended] = (),
-        offline: Iterable[Ended] = (),
-        seen: Iterable[Seen] = (),
+        ended: Iterable[UserTopic] = (),
+        offline: Iterable[UserTopic] = (),
+        seen: Iterable[UserCursor] = (),
     ) -> None:
         """The data cluster knows this now."""
         for one in ended:
@@ -377,7 +377,7 @@ class ChannelSubscriptions:
 
     # What the data cluster answers
 
-    def take_answer(self, asked: Iterable[Wanted], answer: SubscribeAnswer) -> None:
+    def take_answer(self, asked: Iterable[Interest], answer: SubscribeAnswer) -> None:
         """The answer to what was wanted. Someone who has gone meanwhile is offline."""
         current = {(w.user, w.topic) for w in asked if self._is_asked(w)}
         for found in answer.given:
@@ -388,7 +388,7 @@ class ChannelSubscriptions:
                 self.logs.follow(found)
                 self._resolve(question.asked, found.topic)
             elif key not in self._questions:
-                self._offline[Ended(*key)] = None
+                self._offline[UserTopic(*key)] = None
         for refused in answer.refused:
             key = (refused.user, refused.topic)
             if key in current:
@@ -399,10 +399,10 @@ class ChannelSubscriptions:
     def refuse_all(self, reason: str) -> None:
         """There is no data cluster."""
         asked = [question.wanted for question in self._questions.values()]
-        refused = tuple(Refused(w.user, w.topic, reason) for w in asked)
+        refused = tuple(SubscriptionRefusal(w.user, w.topic, reason) for w in asked)
         self.take_answer(asked, SubscribeAnswer((), refused))
 
-    def _is_asked(self, wanted: Wanted) -> bool:
+    def _is_asked(self, wanted: Interest) -> bool:
         question = self._questions.get((wanted.user, wanted.topic))
         return question is not None and question.wanted is wanted
 

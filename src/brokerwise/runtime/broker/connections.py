@@ -24,6 +24,7 @@ from brokerwise.runtime.broker.subscriptions import Commands, SessionHandler
 from brokerwise.runtime.net.connection import frame_text
 from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.open_files import OpenFiles
+from brokerwise.runtime.protocol.fleet import UserLoad
 from brokerwise.runtime.protocol.frames import (
     Beat,
     CloseCode,
@@ -186,7 +187,7 @@ class Connections:
         self._unconfirmed: dict[Session, IncomingConnection] = {}
         self._held_back: list[IncomingConnection] = []
         self._over_rate: list[IncomingConnection] = []
-        self._ended: dict[str, dict[str, int]] = {}
+        self._ended: dict[str, UserLoad] = {}
         self._turn: _Turn | None = None
         self._checks_again = False
         self._keep_alive = frame_text(encode(Beat()))
@@ -221,9 +222,9 @@ class Connections:
         except RefusedLoginError as error:
             self._refuse(connection, CloseCode.UNAUTHORIZED, error.message)
 
-    def users(self) -> dict[str, dict[str, int]]:
+    def users(self) -> dict[str, UserLoad]:
         """How many messages each user has sent to this broker and got from it."""
-        found = {user: dict(counts) for user, counts in self._ended.items()}
+        found = dict(self._ended)
         for session in self.sessions:
             _count(session, found)
         return found
@@ -375,8 +376,9 @@ def _is_heard_out(session: Session, frame: FromClient) -> bool:
     return leaving and isinstance(frame, Publish | Forward)
 
 
-def _count(session: Session, users: dict[str, dict[str, int]]) -> None:
+def _count(session: Session, users: dict[str, UserLoad]) -> None:
     if not session.is_peer:
-        found = users.setdefault(session.user, {"received": 0, "delivered": 0})
-        found["received"] += session.published
-        found["delivered"] += session.sent
+        found = users.get(session.user, UserLoad())
+        users[session.user] = UserLoad(
+            found.received + session.published, found.delivered + session.sent
+        )

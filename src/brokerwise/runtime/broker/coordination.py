@@ -9,7 +9,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import TypeVar
@@ -27,14 +26,18 @@ from brokerwise.runtime.broker.subscriptions import (
 from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.tasks import Backoff
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.fields import Empty
+from brokerwise.runtime.protocol.fleet import (
     BrokerConfiguration,
+    BrokerHealth,
     BrokerRegistration,
+    Departure,
     Heartbeat,
     HeartbeatAnswer,
     JoinAnswer,
     JoinRequest,
-    Route,
+    RoutesAnswer,
+    RoutesRequest,
 )
 from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 
@@ -44,28 +47,6 @@ log = logging.getLogger(__name__)
 JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
 LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
 TOPICS_AT_ONCE = 2_000  # in a request, so that it is answered in time
-
-
-@dataclass(frozen=True)
-class RoutesRequest:
-    topics: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class RoutesAnswer:
-    routes: tuple[Route, ...]
-    unknown: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Health:
-    """What a broker answers to GET /health. `renewed` is how many seconds ago the
-    coordinator answered it last."""
-
-    status: str
-    broker: str
-    epoch: int
-    renewed: float
 
 
 class LeaseState(Enum):
@@ -194,9 +175,9 @@ class CoordinatorClient:
     async def leave_fleet(self) -> None:
         """Say that this broker ends, so that nobody waits for its lease to lapse."""
         log.info("leaves the fleet")
-        content = {"broker": self._router.name, "epoch": self.epoch}
+        content = Departure(self._router.name, self.epoch)
         try:
-            await self._ask("/leaving", content, dict[str, object])
+            await self._ask("/leaving", content, Empty)
         except BrokerwiseError:
             return
 
@@ -305,7 +286,7 @@ class CoordinatorClient:
     async def _renewed(self, url: str) -> float:
         try:
             health = await self._http.ask(
-                f"{_http(url)}/health", None, Health, method="GET", ssl=self._tls
+                f"{_http(url)}/health", None, BrokerHealth, method="GET", ssl=self._tls
             )
         except BrokerwiseError:
             return float("inf")

@@ -25,16 +25,15 @@ from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
-    BrokerCreated,
     BrokerCreation,
-    Done,
+    Instance,
     Notification,
     PullAnswer,
     PullRequest,
-    Seen,
     SubscribeAnswer,
     SubscribeRequest,
     UnsubscribeRequest,
+    UserCursor,
 )
 from brokerwise.runtime.protocol.limits import ACKNOWLEDGE_SECONDS
 from brokerwise.runtime.protocol.names import DATASET
@@ -268,7 +267,7 @@ class DataClusterClient:
     async def _create(self) -> None:
         creation = self._creation()
         if self._created != creation.epoch:
-            await self._ask("/createbroker", creation, BrokerCreated)
+            await self._ask("/createbroker", creation, Instance)
             self._created = creation.epoch
             log.info("known to the data cluster, with epoch %d", creation.epoch)
             self._results.notify()
@@ -280,14 +279,14 @@ class DataClusterClient:
         ended = self._channels.ended()
         if ended:
             leaving = UnsubscribeRequest(name, epoch, ended)
-            await self._ask("/unsubscribe", leaving, Done)
+            await self._ask("/unsubscribe", leaving, Instance)
             self._channels.mark_told(ended=ended)
         offline, seen = self._channels.offline(), self._channels.seen()
         news = AcknowledgeRequest(name, epoch, seen, offline, self._serving())
-        await self._ask("/acknowledge", news, Done)
+        await self._ask("/acknowledge", news, Instance)
         self._channels.mark_told(offline=offline, seen=seen)
 
-    def _serving(self) -> tuple[Seen, ...]:
+    def _serving(self) -> tuple[UserCursor, ...]:
         now = asyncio.get_running_loop().time()
         if now - self._said_all_at < SAY_ALL_SECONDS:
             return ()

@@ -4,85 +4,42 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.broker.coordination import Health
-from brokerwise.runtime.broker.loads import TopicLoad
 from brokerwise.runtime.broker.metrics import CONTENT_TYPE
 from brokerwise.runtime.broker.sessions import may_publish_as
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.data import Notification
+from brokerwise.runtime.protocol.fields import (
+    BodyReader,
+    Empty,
+    ErrorAnswer,
+    FieldError,
+)
+from brokerwise.runtime.protocol.fleet import (
     BalancePage,
-    CursorRow,
+    BrokerHealth,
+    LoadPage,
     MoveAnswer,
     MoveOrder,
+    PostedMessage,
     RouteChange,
     RouteChangeAnswer,
+    SessionState,
+    StopOrder,
 )
-from brokerwise.runtime.protocol.data import Notification
-from brokerwise.runtime.protocol.frames import Publish
 from brokerwise.runtime.protocol.names import refusal
 from brokerwise.runtime.protocol.tokens import Keys, Role
-
-T = TypeVar("T")
-
-
-class UnreadableBodyError(BrokerwiseError):
-    """A body that is not what the page asks for."""
-
-
-class PostedMessage(Publish, frozen=True, tag="publish"):
-    """A message published over HTTP: here it names its source itself."""
-
-    source: str = ""
-
-
-@dataclass(frozen=True)
-class StopOrder:
-    """Ends the broker; with `restart`, its parent process starts it again."""
-
-    restart: bool = False
-
-
-@dataclass(frozen=True)
-class LoadPage:
-    """GET /load. `users` (messages sent and got by each) is there on an overlay only;
-    `dropped` counts messages for other brokers, `fed_dropped` records for datasets."""
-
-    broker: str
-    epoch: int
-    sessions: int
-    received: int
-    delivered: int
-    load_per_second: float
-    topics: Mapping[str, TopicLoad]
-    links: Mapping[str, Mapping[str, int]]
-    dropped: int
-    steps: Mapping[str, Mapping[str, Any]]
-    fed: int
-    fed_dropped: int
-    users: Mapping[str, Mapping[str, int]] | msgspec.UnsetType = msgspec.UNSET
-
-
-@dataclass(frozen=True)
-class SessionState:
-    """GET /sessions: one session, by its user."""
-
-    topics: list[str]
-    sent: int
-    acknowledged: int
-    cursors: list[CursorRow]
 
 
 class BrokerActions(Protocol):
     """What the pages show and do. All but `publish` and `health` is for the
     coordinator, for other brokers, and for operators by way of the coordinator."""
 
-    def health(self) -> Health: ...
+    def health(self) -> BrokerHealth: ...
 
     def load(self) -> LoadPage: ...
 
@@ -131,16 +88,16 @@ class HttpApi:
             return _error(403, "only brokers and the coordinator may ask for this")
         try:
             return await self._for_brokers(path, request.body)
-        except UnreadableBodyError as error:
+        except FieldError as error:
             return _error(422, error.message)
 
     async def _publish(self, user: str, body: bytes) -> HttpAnswer:
         try:
-            posted = _read(body, PostedMessage)
-        except UnreadableBodyError as error:
+            posted = _MESSAGE.read(body)
+        except FieldError as error:
             return _error(422, error.message)
         source = posted.source or user
-        wrong = refusal(posted.topic) or refusal(source)
+        wrong = refusal(source)
         if wrong:
             return _error(422, wrong)
         if not may_publish_as(user, source):
@@ -168,17 +125,20 @@ class HttpApi:
                 text = actions.metrics().encode()
                 return HttpAnswer(200, text, CONTENT_TYPE)
             case "/control/routes":
-                return _json(actions.change_routes(_read(body, RouteChange)))
+                return _json(actions.change_routes(_ROUTES.read(body)))
             case "/control/move":
-                return _json(await actions.move(_read(body, MoveOrder)))
+                return _json(await actions.move(_MOVE.read(body)))
             case "/notify":
-                actions.notify(_read(body, Notification))
-                return _json({})
+                actions.notify(_NOTIFICATION.read(body))
+                return _json(Empty())
             case _:
-                actions.stop(_read(body, StopOrder))
-                return _json({})
+                actions.stop(_STOP.read(body))
+                return _json(Empty())
 
 
+_MESSAGE, _NOTIFICATION = BodyReader(PostedMessage), BodyReader(Notification)
+_ROUTES, _MOVE = BodyReader(RouteChange), BodyReader(MoveOrder)
+_STOP = BodyReader(StopOrder)
 _METHODS = {
     "/health": "GET",
     "/load": "GET",
@@ -193,17 +153,9 @@ _METHODS = {
 }
 
 
-def _read(body: bytes, kind: type[T]) -> T:
-    try:
-        body.decode()  # inside of `data` nobody else looks
-        return msgspec.json.decode(body, type=kind)
-    except (ValueError, RecursionError) as cause:
-        raise UnreadableBodyError(str(cause)) from cause
-
-
 def _json(content: object) -> HttpAnswer:
     return HttpAnswer(200, msgspec.json.encode(content))
 
 
 def _error(status: int, text: str) -> HttpAnswer:
-    return HttpAnswer(status, msgspec.json.encode({"error": text}))
+    return HttpAnswer(status, msgspec.json.encode(ErrorAnswer(text)))

@@ -14,25 +14,15 @@ from brokerwise.runtime.broker.router import MessageRouter
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.topics import Topic
 from brokerwise.runtime.process.meters import MovingRate
-from brokerwise.runtime.protocol.control import BalancePage, RateRow, SessionRow
+from brokerwise.runtime.protocol.fleet import (
+    BalancePage,
+    RateRow,
+    SessionRow,
+    TopicLoad,
+)
 
 AVERAGE_SECONDS = 60.0  # channels run every few seconds: their bursts even out
 _FORGOTTEN = 0.001  # weight of what is as good as unknown
-
-
-@dataclass(frozen=True)
-class TopicLoad:
-    """Counts since the broker started, moving averages, and latencies from arrival
-    until a message is handed to all sessions."""
-
-    received: int
-    delivered: int
-    sessions: int
-    received_per_second: float
-    delivered_per_second: float
-    p50_ms: float
-    p90_ms: float
-    p99_ms: float
 
 
 class TopicLoads:

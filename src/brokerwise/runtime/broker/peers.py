@@ -14,7 +14,7 @@ from functools import partial
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.net.tasks import Backoff
-from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.fleet import Address
 from brokerwise.runtime.protocol.frames import Forward, Login, encode
 from brokerwise.runtime.protocol.limits import PRESSED_SECONDS
 

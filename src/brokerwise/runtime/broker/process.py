@@ -14,23 +14,13 @@ from collections.abc import Callable
 import msgspec
 
 from brokerwise.runtime.broker.connections import ConnectionLimit, Connections
-from brokerwise.runtime.broker.coordination import (
-    CoordinatorClient,
-    Health,
-    LeaseState,
-)
+from brokerwise.runtime.broker.coordination import CoordinatorClient, LeaseState
 from brokerwise.runtime.broker.data_cluster import (
     DataClusterClient,
     DatasetFeeder,
     record_sender,
 )
-from brokerwise.runtime.broker.http import (
-    HttpApi,
-    LoadPage,
-    PostedMessage,
-    SessionState,
-    StopOrder,
-)
+from brokerwise.runtime.broker.http import HttpApi
 from brokerwise.runtime.broker.loads import ByteRates, TopicLoads, balance_page
 from brokerwise.runtime.broker.metrics import metrics_text
 from brokerwise.runtime.broker.peers import Peers
@@ -49,16 +39,22 @@ from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process import open_files
 from brokerwise.runtime.process.launch import EXIT_RESTART, Launch
 from brokerwise.runtime.process.open_files import OpenFiles
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.data import BrokerCreation, Notification
+from brokerwise.runtime.protocol.fleet import (
     BalancePage,
+    BrokerHealth,
     BrokerRegistration,
     Heartbeat,
+    LinkLoad,
+    LoadPage,
     MoveAnswer,
     MoveOrder,
+    PostedMessage,
     RouteChange,
     RouteChangeAnswer,
+    SessionState,
+    StopOrder,
 )
-from brokerwise.runtime.protocol.data import BrokerCreation, Notification
 from brokerwise.runtime.protocol.frames import CloseCode, Welcome
 from brokerwise.runtime.protocol.limits import (
     ACK_EVERY,
@@ -213,8 +209,8 @@ class Broker:
 
     # What HTTP requests do (broker.http.BrokerActions)
 
-    def health(self) -> Health:
-        return Health(
+    def health(self) -> BrokerHealth:
+        return BrokerHealth(
             status="leaving" if self._stopping.is_set() else "up",
             broker=self._launch.name,
             epoch=self._coordination.epoch,
@@ -232,7 +228,7 @@ class Broker:
             delivered=delivered,
             load_per_second=self._loads.load_per_second(now),
             topics=self._loads.by_topic(now),
-            links={n: {"forwarded": c} for n, c in self._router.links.items()},
+            links={n: LinkLoad(c) for n, c in self._router.links.items()},
             dropped=self._peers.dropped(),
             steps=self._steps.counts(),
             fed=self._feeder.sent,
@@ -243,10 +239,10 @@ class Broker:
     def sessions(self) -> dict[str, SessionState]:
         return {
             user: SessionState(
-                topics=sorted(session.topics),
+                topics=tuple(sorted(session.topics)),
                 sent=session.sent,
                 acknowledged=session.acknowledged,
-                cursors=[(*key, *at) for key, at in session.cursors.items()],
+                cursors=tuple((*key, *at) for key, at in session.cursors.items()),
             )
             for user, session in self._handler.users.items()
         }

@@ -21,7 +21,7 @@ import msgspec
 
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.broker.topics import Overlay, RoutedMessage, Topic
-from brokerwise.runtime.protocol.control import CursorRow, Route
+from brokerwise.runtime.protocol.fleet import CursorRow, Route
 from brokerwise.runtime.protocol.frames import (
     Forward,
     Problem,

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-from brokerwise.runtime.protocol.control import MoveAnswer, MoveOrder
+from brokerwise.runtime.protocol.fleet import MoveAnswer, MoveOrder
 from brokerwise.runtime.protocol.frames import Connect, Frame, RequestToMove, encode
 from brokerwise.runtime.protocol.limits import PUBLISH_RATE
 from brokerwise.runtime.protocol.order import Position

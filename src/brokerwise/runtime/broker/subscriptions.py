@@ -16,7 +16,7 @@ from brokerwise.runtime.broker.channels import ChannelSubscriptions
 from brokerwise.runtime.broker.router import Feed, LookUpRoute, MessageRouter
 from brokerwise.runtime.broker.sessions import Moves, Session
 from brokerwise.runtime.broker.topics import RoutedMessage, Topic
-from brokerwise.runtime.protocol.control import CursorRow, JoinAnswer, MoveAnswer
+from brokerwise.runtime.protocol.fleet import CursorRow, JoinAnswer, MoveAnswer
 from brokerwise.runtime.protocol.frames import (
     Accept,
     Ack,

@@ -9,7 +9,7 @@ import msgspec
 
 from brokerwise.runtime.broker.sessions import Session
 from brokerwise.runtime.process.meters import LatencyHistogram
-from brokerwise.runtime.protocol.control import Address, CursorRow, OverlayPart, Route
+from brokerwise.runtime.protocol.fleet import Address, CursorRow, OverlayPart, Route
 from brokerwise.runtime.protocol.frames import Forward, Message
 from brokerwise.runtime.protocol.order import Position, Sequencer
 from brokerwise.runtime.protocol.subchannels import Box, is_subchannel, topics_of

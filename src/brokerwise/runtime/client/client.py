@@ -33,7 +33,7 @@ from brokerwise.runtime.client.subscriber import AcceptsMoves, Mover, Subscriber
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.protocol.control import Address, Axis
+from brokerwise.runtime.protocol.fleet import Address, Axis
 from brokerwise.runtime.protocol.frames import (
     Connect,
     Login,

@@ -2,51 +2,25 @@
 
 import ssl
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from brokerwise.runtime.client.errors import UnauthorizedError
 from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.net.http import HttpClient
-from brokerwise.runtime.protocol.control import Axis, BrokerAnswer, Route
+from brokerwise.runtime.protocol.fleet import (
+    Axis,
+    BrokerAnswer,
+    BrokerRequest,
+    Route,
+    RoutesAnswer,
+    RoutesRequest,
+    Subchannels,
+    UserRegistration,
+    UserToken,
+)
 
 T = TypeVar("T")
 MOST_TOPICS = 2_000  # of one request: with the longest names it still fits
-
-
-@dataclass(frozen=True)
-class _User:
-    user: str
-    x: float | None = None
-    y: float | None = None
-
-
-@dataclass(frozen=True)
-class _Registered:
-    user: str
-    token: str
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    user: str
-    topics: tuple[str, ...] | None
-
-
-@dataclass(frozen=True)
-class _Topics:
-    topics: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class RoutesAnswer:
-    routes: tuple[Route, ...]
-    unknown: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Space:
-    axes: tuple[Axis, ...] = ()
 
 
 class Coordinator:
@@ -63,28 +37,28 @@ class Coordinator:
     async def request_broker(
         self, user: str, topics: Sequence[str] | None
     ) -> BrokerAnswer:
-        content = _Wanted(user, None if topics is None else tuple(topics))
+        content = BrokerRequest(user, None if topics is None else tuple(topics))
         return await self._ask("/requestbroker", content, BrokerAnswer)
 
     async def routes(self, topics: Sequence[str]) -> RoutesAnswer:
         routes: list[Route] = []
         unknown: list[str] = []
         for part in _parts(topics):
-            found = await self._ask("/routes", _Topics(part), RoutesAnswer)
+            found = await self._ask("/routes", RoutesRequest(part), RoutesAnswer)
             routes += found.routes
             unknown += found.unknown
         return RoutesAnswer(tuple(routes), tuple(unknown))
 
     async def axes(self) -> tuple[Axis, ...]:
         """Those of the overlay that the fleet runs; none if it runs none."""
-        return (await self._ask("/subchannels", None, _Space, "GET")).axes
+        return (await self._ask("/subchannels", None, Subchannels, "GET")).axes
 
     async def register_user(
         self, user: str, place: tuple[float, float] | None = None
     ) -> str:
         """The user's token; only operators may ask. `place` is where the user is."""
-        content = _User(user, *(place or (None, None)))
-        return (await self._ask("/registeruser", content, _Registered)).token
+        content = UserRegistration(user, *(place or (None, None)))
+        return (await self._ask("/registeruser", content, UserToken)).token
 
     async def _ask(
         self, path: str, content: object, kind: type[T], method: str = "POST"

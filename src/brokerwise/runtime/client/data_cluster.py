@@ -10,9 +10,9 @@ pure) and fed in order (`Feed`).
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -23,14 +23,18 @@ from brokerwise.runtime.net.http import HttpClient, read_answer
 from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.protocol.data import (
+    Channel,
     Channels,
     ChannelStatus,
+    Dataset,
     Datasets,
     DatasetStatus,
     DataStatus,
-    Fed,
-    Reason,
+    DropRequest,
+    FeedAnswer,
+    Rejection,
 )
+from brokerwise.runtime.protocol.fields import Empty
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
 BATCH_BYTES = 4 << 20
@@ -41,7 +45,6 @@ PATIENCE_SECONDS = 90.0  # the data cluster is back within a minute
 SHOWN = 10  # reasons why records were kept aside
 
 T = TypeVar("T")
-_Object = dict[str, Any]
 _OURS = (404, 409, 413, 422)  # it was asked for the wrong thing
 _LATER = (408, 503)
 _FAULT = 500
@@ -86,13 +89,6 @@ class FleetAddress(Protocol):
     def authority(self) -> str: ...
 
 
-class Definition(Protocol):
-    """A dataset or a channel (data_cluster.definitions), which goes as JSON."""
-
-    @property
-    def name(self) -> str: ...
-
-
 class DataClient:
     """Asks the data cluster at an address.
 
@@ -134,11 +130,11 @@ class DataClient:
     async def dataset(self, name: str) -> DatasetStatus:
         return await self._ask("GET", f"/datasets/{_part(name)}", None, DatasetStatus)
 
-    async def create_dataset(self, dataset: Definition) -> None:
-        await self._ask("POST", "/createdataset", dataset, _Object)
+    async def create_dataset(self, dataset: Dataset) -> None:
+        await self._ask("POST", "/createdataset", dataset, Empty)
 
     async def drop_dataset(self, name: str) -> None:
-        await self._ask("POST", "/dropdataset", {"name": name}, _Object)
+        await self._ask("POST", "/dropdataset", DropRequest(name), Empty)
 
     async def channels(self) -> tuple[ChannelStatus, ...]:
         return (await self._ask("GET", "/channels", None, Channels)).channels
@@ -146,13 +142,13 @@ class DataClient:
     async def channel(self, name: str) -> ChannelStatus:
         return await self._ask("GET", f"/channels/{_part(name)}", None, ChannelStatus)
 
-    async def create_channel(self, channel: Definition) -> None:
+    async def create_channel(self, channel: Channel) -> None:
         """Returns when Spark has found the SQL good. Raises WrongDataError, whose
         details point at the place, if it has not."""
-        await self._ask("POST", "/createchannel", channel, _Object, SPARK_SECONDS)
+        await self._ask("POST", "/createchannel", channel, Empty, SPARK_SECONDS)
 
     async def drop_channel(self, name: str) -> None:
-        await self._ask("POST", "/dropchannel", {"name": name}, _Object)
+        await self._ask("POST", "/dropchannel", DropRequest(name), Empty)
 
     async def feed(
         self,
@@ -162,7 +158,7 @@ class DataClient:
         *,
         patience: float = PATIENCE_SECONDS,
         on_retry: Callable[[BrokerwiseError], None] = lambda error: None,
-    ) -> Fed:
+    ) -> FeedAnswer:
         """Feed records: lines of JSON, or objects that become such.
 
         Returns when they are safe. A batch that has an id is tried again while no
@@ -176,7 +172,7 @@ class DataClient:
         backoff = Backoff()
         while True:
             try:
-                return await self._request("POST", path, body, Fed, FEED_SECONDS)
+                return await self._request("POST", path, body, FeedAnswer, FEED_SECONDS)
             except BrokerwiseError as error:
                 pause = backoff.pause()
                 if not _may_pass(error) or loop.time() + pause > deadline:
@@ -342,14 +338,14 @@ class FeedResult:
     rejected: int = 0
     too_long: int = 0
     repeated: int = 0
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Rejection, ...] = ()
 
-    def after(self, batch: Batch, fed: Fed) -> "FeedResult":
+    def after(self, batch: Batch, fed: FeedAnswer) -> "FeedResult":
         found = [
-            replace(reason, line=batch.first_line + reason.line - 1)
+            msgspec.structs.replace(reason, line=batch.first_line + reason.line - 1)
             for reason in fed.reasons
         ]
-        found += [Reason(line, _TOO_LONG) for line in batch.too_long]
+        found += [Rejection(line, _TOO_LONG) for line in batch.too_long]
         reasons = (*self.reasons, *sorted(found, key=lambda reason: reason.line))
         return FeedResult(
             self.records + fed.rows,
@@ -415,9 +411,9 @@ class Feed:
             self.told(result)
         return result
 
-    async def _send(self, batch: Batch) -> Fed:
+    async def _send(self, batch: Batch) -> FeedAnswer:
         if not batch.records:
-            return Fed(0, 0)
+            return FeedAnswer(0, 0)
         # The length too: at another rate the stream is cut at other places.
         name = f"{self.identity}-{batch.offset}-{batch.length}"
         return await self.client.feed(

@@ -16,7 +16,7 @@ from brokerwise.runtime.client.context import SharedTimer
 from brokerwise.runtime.client.events import Event, GapTold, OnEvent, Received, wanted
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.tasks import Signal
-from brokerwise.runtime.protocol.control import CursorRow
+from brokerwise.runtime.protocol.fleet import CursorRow
 from brokerwise.runtime.protocol.frames import Ack
 from brokerwise.runtime.protocol.limits import HELD_MESSAGES
 from brokerwise.runtime.protocol.names import SOURCE

@@ -13,7 +13,7 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.errors import LinkLostError, final_error
 from brokerwise.runtime.client.events import Received
 from brokerwise.runtime.net.connection import ClientConnection, connect
-from brokerwise.runtime.protocol.control import Address
+from brokerwise.runtime.protocol.fleet import Address
 from brokerwise.runtime.protocol.frames import (
     Ack,
     Beat,

@@ -22,7 +22,7 @@ from brokerwise.runtime.client.errors import (
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 from brokerwise.runtime.net.tasks import Backoff, Signal
-from brokerwise.runtime.protocol.control import Address, Route
+from brokerwise.runtime.protocol.fleet import Address, Route
 from brokerwise.runtime.protocol.frames import Publish, StaleRoute, encode
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 

@@ -32,7 +32,7 @@ from brokerwise.runtime.client.inbox import Inbox
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 from brokerwise.runtime.net.tasks import Backoff
-from brokerwise.runtime.protocol.control import Address, CursorRow, SessionPlace
+from brokerwise.runtime.protocol.fleet import Address, CursorRow, SessionPlace
 from brokerwise.runtime.protocol.frames import (
     Accept,
     Connect,

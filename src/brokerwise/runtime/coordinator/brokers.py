@@ -6,33 +6,11 @@ else happens when one comes or goes is in `leases.py`.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from brokerwise.runtime.balancing.placement import Candidate, Point
-from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.net.errors import NotFoundError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import Address
-
-
-class BrokerState(StrEnum):
-    """`expected`: to be started with the fleet, and not heard of yet; `stopped`: it
-    was told to end, and has."""
-
-    EXPECTED = "expected"
-    UP = "up"
-    DRAINING = "draining"
-    DRAINED = "drained"
-    LOST = "lost"
-    STOPPED = "stopped"
-
-
-class Then(StrEnum):
-    """What a broker does once it is drained."""
-
-    STAY = "stay"
-    STOP = "stop"
-    RESTART = "restart"
-
+from brokerwise.runtime.protocol.fleet import Address, BrokerState, Then
 
 ALIVE = (BrokerState.UP, BrokerState.DRAINING, BrokerState.DRAINED)
 SERVING = (BrokerState.UP, BrokerState.DRAINING)

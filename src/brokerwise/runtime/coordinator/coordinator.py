@@ -19,8 +19,6 @@ from brokerwise.runtime.coordinator import drains, leases, moves, sessions
 from brokerwise.runtime.coordinator.balance.service import BalanceService
 from brokerwise.runtime.coordinator.brokers import (
     Broker,
-    BrokerState,
-    Then,
     all_brokers,
     is_current,
     the_broker,
@@ -29,17 +27,19 @@ from brokerwise.runtime.coordinator.orders import Ask, BrokerClient, RouteAnnoun
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.watch.polling import DataSource
 from brokerwise.runtime.coordinator.watch.server import WatchServer
-from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.net.errors import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.fleet import (
     BrokerAnswer,
     BrokerConfiguration,
     BrokerRegistration,
+    BrokerState,
     Heartbeat,
     HeartbeatAnswer,
     JoinAnswer,
     JoinRequest,
-    Route,
+    RoutesAnswer,
+    Then,
 )
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
@@ -155,7 +155,7 @@ class Coordinator:
 
     # Users
 
-    async def routes(self, topics: Iterable[str]) -> tuple[list[Route], list[str]]:
+    async def routes(self, topics: Iterable[str]) -> RoutesAnswer:
         return await self._announcer.routes(topics)
 
     def register_user(self, user: str, point: Point | None) -> str:

@@ -10,8 +10,6 @@ import logging
 
 from brokerwise.runtime.coordinator.brokers import (
     Broker,
-    BrokerState,
-    Then,
     all_brokers,
     candidates,
     set_state,
@@ -34,8 +32,9 @@ from brokerwise.runtime.coordinator.sessions import (
     sessions_on,
 )
 from brokerwise.runtime.coordinator.store import is_colocated, is_overlay
-from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.net.errors import ConflictError
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.fleet import BrokerState, Then
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 2  # a user that declined is asked again, once

@@ -27,7 +27,7 @@ from brokerwise.runtime.coordinator.routes import (
 )
 from brokerwise.runtime.coordinator.sessions import relocate, relocate_all, sessions_on
 from brokerwise.runtime.process.state_file import Sql, count_up
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.protocol.fleet import (
     BrokerConfiguration,
     BrokerRegistration,
     OverlayPart,

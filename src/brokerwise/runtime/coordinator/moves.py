@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.brokers import the_broker
@@ -21,7 +20,7 @@ from brokerwise.runtime.coordinator.sessions import topics_of
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import MoveAnswer, MoveOrder
+from brokerwise.runtime.protocol.fleet import MoveAnswer, MoveOrder, MoveState
 
 MOVES_AT_ONCE = 32
 RETRY_SECONDS = 0.25
@@ -30,14 +29,6 @@ _COLUMNS = "id, user, source, target, home, state, reason, session, decision"
 _UNFINISHED = "state IN ('requested', 'accepted')"
 
 log = logging.getLogger(__name__)
-
-
-class MoveState(StrEnum):
-    REQUESTED = "requested"
-    ACCEPTED = "accepted"
-    DONE = "done"
-    DECLINED = "declined"
-    FAILED = "failed"
 
 
 STEPS = {

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -17,9 +17,9 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator import routes as stored
 from brokerwise.runtime.coordinator.brokers import find_broker, is_current
 from brokerwise.runtime.coordinator.store import Store
-from brokerwise.runtime.net.errors import UnreachableError
-from brokerwise.runtime.net.refusals import ConflictError
-from brokerwise.runtime.protocol.control import (
+from brokerwise.runtime.net.errors import ConflictError, UnreachableError
+from brokerwise.runtime.protocol.fields import Empty
+from brokerwise.runtime.protocol.fleet import (
     Address,
     BalancePage,
     CursorRow,
@@ -30,6 +30,10 @@ from brokerwise.runtime.protocol.control import (
     Route,
     RouteChange,
     RouteChangeAnswer,
+    RoutesAnswer,
+    SessionState,
+    StopOrder,
+    TrafficPage,
 )
 from brokerwise.runtime.protocol.limits import (
     MAX_FRAME_BYTES,
@@ -47,33 +51,8 @@ _NAMED = 3  # topics in a line of the log
 log = logging.getLogger(__name__)
 
 
-class TopicLoad(msgspec.Struct, frozen=True, gc=False):
-    """A topic in `GET /load`. Latencies are 0 before anything was delivered.
-
-    Pages have a line for each topic and session: what is not named in these types is
-    not decoded.
-    """
-
-    delivered: int = 0
-    received_per_second: float = 0.0
-    p50_ms: float = 0.0
-    p90_ms: float = 0.0
-
-
-class LoadPage(msgspec.Struct, frozen=True):
-    """`GET /load`."""
-
-    topics: dict[str, TopicLoad] = {}
-
-
-class SessionPage(msgspec.Struct, frozen=True):
-    """A session in `GET /sessions`, which has them by user."""
-
-    topics: tuple[str, ...] = ()
-
-
 class Ask(Protocol):
-    """As `net.requests.ask`."""
+    """As `HttpClient.ask`."""
 
     async def __call__(
         self,
@@ -131,8 +110,8 @@ class BrokerClient:
         await self._order(
             broker,
             "/control/stop",
-            {"restart": restart},
-            dict[str, Any],
+            StopOrder(restart),
+            Empty,
             REQUEST_SECONDS,
         )
 
@@ -142,17 +121,17 @@ class BrokerClient:
             broker, "/balance", None, BalancePage, GATHER_SECONDS, "GET"
         )
 
-    async def load(self, broker: Address) -> LoadPage:
+    async def load(self, broker: Address) -> TrafficPage:
         """What a broker says of its topics, to look at: one that does not is not
         taken for silent."""
         return await self._request(
-            broker, "/load", None, LoadPage, GATHER_SECONDS, "GET"
+            broker, "/load", None, TrafficPage, GATHER_SECONDS, "GET"
         )
 
-    async def sessions(self, broker: Address) -> dict[str, SessionPage]:
+    async def sessions(self, broker: Address) -> dict[str, SessionState]:
         """The sessions of a broker by user, to look at."""
         return await self._request(
-            broker, "/sessions", None, dict[str, SessionPage], GATHER_SECONDS, "GET"
+            broker, "/sessions", None, dict[str, SessionState], GATHER_SECONDS, "GET"
         )
 
     async def _order(
@@ -232,7 +211,7 @@ class RouteAnnouncer:
             highest(cursors),
         )
 
-    async def routes(self, topics: Iterable[str]) -> tuple[list[Route], list[str]]:
+    async def routes(self, topics: Iterable[str]) -> RoutesAnswer:
         """The routes of topics, and those that there are none of. A topic that no
         broker carries is given to one first, if there is no plan. Cancelling it loses
         nothing."""
@@ -244,7 +223,7 @@ class RouteAnnouncer:
                     assigned = stored.assign_brokers(sql, found)
                 _log_routes("brokers were chosen for", assigned)
                 await self._catch_up()
-        return stored.routes_of(sql, found), unknown
+        return RoutesAnswer(tuple(stored.routes_of(sql, found)), tuple(unknown))
 
     async def catch_up(self) -> None:
         """Tell all that has not been told, to the brokers that can be reached."""

@@ -10,12 +10,13 @@ import msgspec
 import uvloop
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.coordinator.api import make_app
+from brokerwise.runtime.coordinator.api import make_service
 from brokerwise.runtime.coordinator.coordinator import Coordinator
 from brokerwise.runtime.coordinator.store import STATE_FILE, Store, seed_store
+from brokerwise.runtime.net.api import GRACE_SECONDS
 from brokerwise.runtime.net.errors import RefusedError
 from brokerwise.runtime.net.http import HttpClient
-from brokerwise.runtime.net.listening import listen, server, url_of
+from brokerwise.runtime.net.server import serve_http, url_of
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import (
     SEED_FILE,
@@ -73,28 +74,21 @@ async def run(launch: Launch, store: Store) -> None:
 
 
 async def _serve(launch: Launch, store: Store, http: HttpClient) -> None:
-    server_tls(launch.certificate, launch.private_key)  # says what is wrong with them
-    bound = listen(launch.host, launch.port)
-    url = url_of(bound, launch.host, secure=bool(launch.certificate))
+    tls = server_tls(launch.certificate, launch.private_key)
     coordinator = Coordinator(
         *(store, launch.signing(), http.ask),
-        tls=client_tls(url, launch.authority),
+        tls=None if tls is None else client_tls("https:", launch.authority),
         data=_data_cluster(launch, http),
     )
-    serving = server(
-        make_app(coordinator),
-        lambda: announce(launch.name, url),
-        certificate=launch.certificate,
-        private_key=launch.private_key,
-    )
+    admit = make_service(coordinator).admit
+    server = await serve_http(admit, host=launch.host, port=launch.port, ssl=tls)
+    announce(launch.name, url_of(launch.host, server.port, secure=tls is not None))
     stop = stop_requested()
-    served = asyncio.create_task(serving.serve([bound]))
     chores = asyncio.create_task(coordinator.run())
     stopped = asyncio.create_task(stop.wait())
-    await asyncio.wait({served, chores, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({chores, stopped}, return_when=asyncio.FIRST_COMPLETED)
     coordinator.watching.end()  # or the server would wait for them
-    serving.should_exit = True
-    await served
+    await server.close(GRACE_SECONDS)
     for task in (chores, stopped):
         task.cancel()
     await asyncio.gather(stopped, return_exceptions=True)

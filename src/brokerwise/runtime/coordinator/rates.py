@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 
-from brokerwise.runtime.protocol.control import BalancePage
+from brokerwise.runtime.protocol.fleet import BalancePage
 
 AVERAGE_SECONDS = 60.0  # as the averages of brokers
 _FORGOTTEN = 0.001  # weight of what is as good as unknown

@@ -17,10 +17,10 @@ from brokerwise.runtime.balancing.placement import round_robin
 from brokerwise.runtime.coordinator.brokers import all_brokers, candidates
 from brokerwise.runtime.coordinator.store import is_colocated, is_planned
 from brokerwise.runtime.process.state_file import Sql, count_up
-from brokerwise.runtime.protocol.control import Address, Route
+from brokerwise.runtime.protocol.fleet import Address, Route
+from brokerwise.runtime.protocol.limits import MAX_TOPICS
 
 log = logging.getLogger(__name__)
-MAX_TOPICS = 100_000  # that there may be without a plan; more are unknown
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from brokerwise.runtime.balancing.placement import (
 )
 from brokerwise.runtime.coordinator.brokers import (
     GONE,
-    BrokerState,
     all_brokers,
     candidates,
     find_broker,
@@ -37,9 +36,9 @@ from brokerwise.runtime.coordinator.store import (
     is_planned,
     setting,
 )
-from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.net.errors import UnavailableError
 from brokerwise.runtime.process.state_file import Sql, count_up
-from brokerwise.runtime.protocol.control import BrokerAnswer, SessionPlace
+from brokerwise.runtime.protocol.fleet import BrokerAnswer, BrokerState, SessionPlace
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from brokerwise.runtime.coordinator.balance.proposals import read_decision
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, all_brokers
+from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
 from brokerwise.runtime.coordinator.moves import (
     KEPT_MOVES,
     Move,
@@ -24,9 +24,23 @@ from brokerwise.runtime.coordinator.moves import (
 from brokerwise.runtime.coordinator.routes import stored_route
 from brokerwise.runtime.coordinator.sessions import Session, sessions_of
 from brokerwise.runtime.coordinator.store import is_planned, setting
-from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.net.errors import NotFoundError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import Axis, Heartbeat
+from brokerwise.runtime.protocol.fleet import (
+    Axis,
+    BrokerState,
+    BrokerStatus,
+    FleetStatus,
+    Heartbeat,
+    MoveStatus,
+    TopicPlan,
+)
+from brokerwise.runtime.protocol.watch import (
+    SearchResult,
+    SessionMatch,
+    TopicMatch,
+    UserMatch,
+)
 
 MOST_FOUND = 20  # topics, and users
 MOST_TOPICS = 100  # of a session
@@ -34,86 +48,6 @@ SCANNED = 100_000  # names that are looked through for a text inside of them
 _LAST_LETTER = chr(0x10FFFF)
 
 Reports = Mapping[str, Heartbeat]
-
-
-class BrokerStatus(msgspec.Struct, frozen=True):
-    """Counts are since its process started, as it reported them last; `capacity` is
-    messages a period, `since` when its state last changed, in seconds since 1970."""
-
-    broker: str
-    url: str
-    state: BrokerState
-    epoch: int
-    sessions: int
-    topics: int
-    received: int
-    delivered: int
-    load_per_second: float
-    capacity: int | None
-    pid: int
-    since: float
-
-
-class FleetStatus(msgspec.Struct, frozen=True):
-    """`moves` counts them by state; `balancer` is what the balancer is at."""
-
-    brokers: tuple[BrokerStatus, ...]
-    moves: dict[str, int]
-    kind: str
-    plan: str
-    digest: str
-    placement: str
-    period_seconds: int
-    balancer: str
-
-
-class MoveStatus(
-    msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}
-):
-    """`state` is that of a move, or `planned`."""
-
-    id: int
-    user: str
-    source: str
-    target: str
-    state: str
-    reason: str
-
-
-class TopicMatch(msgspec.Struct, frozen=True):
-    """The brokers that carry it, and the one that the plan chose, if it did; `rate` is
-    the planned one, in messages a second."""
-
-    topic: str
-    brokers: tuple[str, ...]
-    home: str
-    rate: float | None
-    target_ms: float | None
-    why: str
-
-
-class SessionMatch(msgspec.Struct, frozen=True):
-    """The first topics of a session, and their number. Without a plan a session takes
-    any topic that the user asks its broker for: how many these are is not stored."""
-
-    broker: str
-    home: str
-    topics: tuple[str, ...]
-    topic_count: int | None
-
-
-class UserMatch(msgspec.Struct, frozen=True):
-    user: str
-    sessions: tuple[SessionMatch, ...]
-    why: str
-
-
-class SearchResult(msgspec.Struct, frozen=True):
-    """`more`: there may be others that fit."""
-
-    topics: tuple[TopicMatch, ...]
-    users: tuple[UserMatch, ...]
-    more: bool
 
 
 def fleet_status(sql: Sql, reports: Reports, balancer: str) -> FleetStatus:
@@ -131,7 +65,12 @@ def fleet_status(sql: Sql, reports: Reports, balancer: str) -> FleetStatus:
 
 def move_status(move: Move) -> MoveStatus:
     return MoveStatus(
-        *(move.id, move.user, move.source, move.target, move.state, move.reason)
+        id=move.id,
+        user=move.user,
+        source=move.source,
+        target=move.target,
+        state=move.state,
+        reason=move.reason,
     )
 
 
@@ -160,25 +99,22 @@ def _broker_status(broker: Broker, reports: Reports) -> BrokerStatus:
     )
 
 
-def axes(sql: Sql) -> list[Axis]:
+def axes(sql: Sql) -> tuple[Axis, ...]:
     """How an overlay's content is cut into sub-channels; none without an overlay."""
-    return msgspec.json.decode(setting(sql, "axes"), type=list[Axis])
+    return msgspec.json.decode(setting(sql, "axes"), type=tuple[Axis, ...])
 
 
-def topic_rates(sql: Sql) -> dict[str, int]:
-    """The planned rate of each topic, in messages a period; 0 without a plan."""
+def topic_plan(sql: Sql) -> TopicPlan:
+    """The planned rate of each topic, in messages a period, 0 without a plan; homes and
+    targets of the topics that have them."""
+    query = "SELECT topic, 0 FROM routes ORDER BY topic"
     if is_planned(sql):
-        return dict(sql.execute("SELECT name, rate FROM topics ORDER BY name"))
-    return dict(sql.execute("SELECT topic, 0 FROM routes ORDER BY topic"))
-
-
-def placed_topics(sql: Sql) -> tuple[dict[str, str], dict[str, float]]:
-    """Homes and targets of the topics that have them."""
+        query = "SELECT name, rate FROM topics ORDER BY name"
     homes = sql.execute("SELECT name, home FROM topics WHERE home <> '' ORDER BY name")
     targets = sql.execute(
         "SELECT name, target_ms FROM topics WHERE target_ms IS NOT NULL ORDER BY name"
     )
-    return dict(homes), dict(targets)
+    return TopicPlan(dict(sql.execute(query)), dict(homes), dict(targets))
 
 
 def metrics(sql: Sql, reports: Reports) -> str:

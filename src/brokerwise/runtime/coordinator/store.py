@@ -13,7 +13,6 @@ from pathlib import Path
 
 import msgspec
 
-from brokerwise.runtime.coordinator.brokers import BrokerState
 from brokerwise.runtime.process.state_file import (
     Sql,
     StateError,
@@ -23,6 +22,7 @@ from brokerwise.runtime.process.state_file import (
     take,
     transaction,
 )
+from brokerwise.runtime.protocol.fleet import BrokerState
 from brokerwise.runtime.protocol.seed import Seed
 
 log = logging.getLogger(__name__)

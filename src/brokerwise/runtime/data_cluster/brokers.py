@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.data_cluster import channels, results, subscriptions
@@ -27,12 +27,11 @@ from brokerwise.runtime.data_cluster.subscriptions import (
     forget_silent,
     is_note_due,
 )
-from brokerwise.runtime.net.refusals import NotFoundError
+from brokerwise.runtime.net.errors import NotFoundError
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
-    BrokerCreated,
     BrokerCreation,
-    Done,
+    Instance,
     Notification,
     PullAnswer,
     PullRequest,
@@ -40,6 +39,7 @@ from brokerwise.runtime.protocol.data import (
     SubscribeRequest,
     UnsubscribeRequest,
 )
+from brokerwise.runtime.protocol.fields import Empty
 from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class Ask(Protocol):
-    """As `net.requests.ask`."""
+    """As `HttpClient.ask`."""
 
     async def __call__(
         self,
@@ -186,7 +186,7 @@ class Notifier:
         await self._ask(
             f"{broker.url}/notify",
             Notification(channel, tuple(taken), channelExecutionEpochTime=at),
-            dict[str, Any],
+            Empty,
             token=self._token,
             seconds=REQUEST_SECONDS,
             ssl=self._tls,
@@ -215,26 +215,26 @@ class Brokers:
         with store.change() as sql:
             begin_fleet(sql, fleet, wall())
 
-    def create(self, creation: BrokerCreation) -> BrokerCreated:
+    def create(self, creation: BrokerCreation) -> Instance:
         before = find_broker(self._store.sql, creation.broker)
         with self._store.change() as sql:
             create_broker(sql, creation, self._wall())
         if before != find_broker(self._store.sql, creation.broker):
             self._notifier.forget(creation.broker)
-        return BrokerCreated(self.instance)
+        return Instance(self.instance)
 
     def subscribe(self, request: SubscribeRequest) -> SubscribeAnswer:
         self._check(request.broker, request.epoch)
         with self._store.change() as sql:
             return subscriptions.subscribe(sql, request, self._values)
 
-    def unsubscribe(self, request: UnsubscribeRequest) -> Done:
+    def unsubscribe(self, request: UnsubscribeRequest) -> Instance:
         self._check(request.broker, request.epoch)
         with self._store.change() as sql:
             subscriptions.unsubscribe(sql, request)
-        return Done(self.instance)
+        return Instance(self.instance)
 
-    def acknowledge(self, request: AcknowledgeRequest) -> Done:
+    def acknowledge(self, request: AcknowledgeRequest) -> Instance:
         """Most of the time there is nothing new, and nothing is written."""
         self._check(request.broker, request.epoch)
         sql, now = self._store.sql, self._wall()
@@ -242,7 +242,7 @@ class Brokers:
         if news or is_note_due(sql, request.broker, now):
             with self._store.change() as sql:
                 subscriptions.acknowledge(sql, request, now)
-        return Done(self.instance)
+        return Instance(self.instance)
 
     def results(self, request: PullRequest) -> PullAnswer:
         self._check(request.broker, request.epoch)

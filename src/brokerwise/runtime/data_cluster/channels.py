@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.net.errors import ConflictError, NotFoundError
+from brokerwise.runtime.process.state_file import Sql, count_up
+from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
     ColumnType,
     Dataset,
     DatasetKind,
 )
-from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.process.state_file import Sql, count_up
 
 ASIDE_KEPT = 1_000  # segments of a channel that are set aside, the newest
 
@@ -244,4 +244,4 @@ def note_skipped(sql: Sql, name: str, count: int) -> None:
 
 def _channel(name: str, text: str, parameters: str, period: float) -> Channel:
     columns = (Column(key, ColumnType(kind)) for key, kind in json.loads(parameters))
-    return Channel(name, text, tuple(columns), period)
+    return Channel(name, text, period, tuple(columns))

@@ -17,12 +17,17 @@ from brokerwise.runtime.data_cluster import (
     status,
 )
 from brokerwise.runtime.data_cluster.brokers import Brokers, Notifier
-from brokerwise.runtime.data_cluster.definitions import Channel, Dataset
 from brokerwise.runtime.data_cluster.feeds import Feeder
 from brokerwise.runtime.data_cluster.schedule import Scheduler
 from brokerwise.runtime.data_cluster.segments import KeyedState, Retention
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus, DataStatus
+from brokerwise.runtime.protocol.data import (
+    Channel,
+    ChannelStatus,
+    Dataset,
+    DatasetStatus,
+    DataStatus,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,16 +10,17 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.data_cluster.records import Reject
+from brokerwise.runtime.net.errors import ConflictError, NotFoundError
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import (
     Column,
     ColumnType,
     Dataset,
     DatasetKind,
+    FeedAnswer,
+    Rejection,
 )
-from brokerwise.runtime.data_cluster.records import Reject
-from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
-from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.data import Fed, Reason
 
 REASONS = 10  # in one answer
 
@@ -160,7 +161,7 @@ def _stored_dataset(row: tuple[Any, ...]) -> StoredDataset:
     )
 
 
-def answered_before(sql: Sql, dataset: str, batch: str) -> Fed | None:
+def answered_before(sql: Sql, dataset: str, batch: str) -> FeedAnswer | None:
     row = sql.execute(
         "SELECT rows, rejected FROM batches WHERE dataset = ? AND batch = ?",
         (dataset, batch),
@@ -173,10 +174,10 @@ def answered_before(sql: Sql, dataset: str, batch: str) -> Fed | None:
         "ORDER BY line LIMIT ?",
         (dataset, batch, REASONS if rejected else 0),
     ).fetchall()
-    return Fed(rows, rejected, True, tuple(Reason(*each) for each in reasons))
+    return FeedAnswer(rows, rejected, True, tuple(Rejection(*each) for each in reasons))
 
 
-def note_answer(sql: Sql, dataset: str, batch: str, fed: Fed, at: float) -> None:
+def note_answer(sql: Sql, dataset: str, batch: str, fed: FeedAnswer, at: float) -> None:
     sql.execute(
         "INSERT INTO batches VALUES (?, ?, ?, ?, ?)",
         (dataset, batch, fed.rows, fed.rejected, at),

@@ -1,8 +1,8 @@
-"""What datasets and channels are, and the values of their columns and parameters. Pure.
+"""The values of datasets' columns and channels' parameters. Pure.
 
-Decided here: which names, columns, keys, periods and lengths of SQL are allowed
-(`Dataset`, `Channel`), what a timestamp is (`microseconds`), and what values a
-subscription may give to a channel's parameters (`parameter_values`).
+Decided here: what a timestamp is (`microseconds`), and what values a subscription may
+give to a channel's parameters (`parameter_values`). What datasets and channels are is
+in `protocol/data.py`.
 
 A timestamp is a text as in ISO 8601: a date, or a date and a time of day after T or a
 space, with Z, an offset, or nothing, which is UTC; or milliseconds since 1970. It is
@@ -12,16 +12,11 @@ kept as whole microseconds since 1970, in UTC; what is finer is cut off.
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 from brokerwise.model.errors import InputError
+from brokerwise.runtime.protocol.data import Channel, Column, ColumnType
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-MAX_COLUMNS = 200
-MAX_SQL_LENGTH = 20_000
-SHORTEST_PERIOD, LONGEST_PERIOD = 1.0, 86_400.0  # seconds
 _FORM = re.compile(
     r"\d{4}-\d\d-\d\d"
     r"([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
@@ -35,110 +30,6 @@ ParameterValue = str | int | float | bool
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 _MILLISECONDS = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,3})?")
-
-
-class DatasetKind(StrEnum):
-    """append: a channel sees the records since its last run; keyed: the latest of
-    each key; static: all."""
-
-    APPEND = "append"
-    KEYED = "keyed"
-    STATIC = "static"
-
-
-class ColumnType(StrEnum):
-    """What a column or a parameter holds. Timestamps are texts as in ISO 8601, or
-    milliseconds since 1970."""
-
-    STRING = "string"
-    LONG = "long"
-    DOUBLE = "double"
-    BOOLEAN = "boolean"
-    TIMESTAMP = "timestamp"
-
-
-@dataclass(frozen=True)
-class Column:
-    """Of a dataset, or a parameter of a channel."""
-
-    name: str
-    type: ColumnType
-
-    def __post_init__(self) -> None:
-        check_name("column", self.name)
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """`key` is the column that a keyed dataset has the latest record of each value
-    of; empty for the other kinds."""
-
-    name: str
-    kind: DatasetKind
-    columns: tuple[Column, ...]
-    key: str = ""
-
-    def __post_init__(self) -> None:
-        check_name("dataset", self.name)
-        names = [column.name.lower() for column in self.columns]
-        if not 0 < len(names) <= MAX_COLUMNS:
-            raise InputError(
-                f"dataset {self.name!r}: found {len(names)} columns, expected 1 to "
-                f"{MAX_COLUMNS}"
-            )
-        _check_distinct(f"dataset {self.name!r}: column", names)
-        if self.kind is DatasetKind.KEYED:
-            if self.key not in {column.name for column in self.columns}:
-                raise InputError(
-                    f"dataset {self.name!r}: found key {self.key!r}, expected one of "
-                    f"its columns"
-                )
-        elif self.key:
-            raise InputError(
-                f"dataset {self.name!r}: found key {self.key!r}, but it is "
-                f"{self.kind}: only keyed datasets have one"
-            )
-
-
-@dataclass(frozen=True)
-class Channel:
-    """A question that is asked again each period (seconds), for all subscriptions at
-    once. `sql` has its parameters as :name."""
-
-    name: str
-    sql: str
-    parameters: tuple[Column, ...]
-    period: float
-
-    def __post_init__(self) -> None:
-        check_name("channel", self.name)
-        names = [column.name.lower() for column in self.parameters]
-        _check_distinct(f"channel {self.name!r}: parameter", names)
-        if not SHORTEST_PERIOD <= self.period <= LONGEST_PERIOD:
-            raise InputError(
-                f"channel {self.name!r}: found a period of {self.period:g} s, expected "
-                f"{SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g}"
-            )
-        if len(self.sql) > MAX_SQL_LENGTH:
-            raise InputError(
-                f"channel {self.name!r}: the SQL has {len(self.sql):,} characters, "
-                f"expected at most {MAX_SQL_LENGTH:,}"
-            )
-
-
-def check_name(what: str, name: str) -> None:
-    """Names of datasets, columns, channels and parameters go into SQL."""
-    if not _NAME.fullmatch(name):
-        raise InputError(
-            f"{what}: found the name {name[:80]!r}, expected letters, digits and _, a "
-            "letter first, at most 63"
-        )
-
-
-def _check_distinct(what: str, names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"{what} {name!r} is there twice")
 
 
 def microseconds(value: str | float) -> int:

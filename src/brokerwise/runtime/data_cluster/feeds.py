@@ -11,8 +11,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import msgspec
 import pyarrow as pa
 
 from brokerwise.model.errors import InputError
@@ -26,7 +27,6 @@ from brokerwise.runtime.data_cluster.datasets import (
     note_answer,
     stored_dataset,
 )
-from brokerwise.runtime.data_cluster.definitions import Dataset
 from brokerwise.runtime.data_cluster.records import ParsedFeed, parse_records
 from brokerwise.runtime.data_cluster.segments import (
     KeyedState,
@@ -37,10 +37,10 @@ from brokerwise.runtime.data_cluster.segments import (
     write_files,
 )
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.net.refusals import NotFoundError, UnavailableError
+from brokerwise.runtime.net.errors import NotFoundError, UnavailableError
 from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.state_file import Sql, count_up
-from brokerwise.runtime.protocol.data import Fed, Reason
+from brokerwise.runtime.protocol.data import Dataset, FeedAnswer, Rejection
 from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, ROLL_BYTES, ROLL_SECONDS
 
 MAX_WAITING_BYTES = 64 << 20  # of feeds that are not acknowledged, then no more fit
@@ -55,7 +55,7 @@ class PendingFeed:
     stored: StoredDataset
     body: bytes
     batch: str
-    answer: asyncio.Future[Fed]
+    answer: asyncio.Future[FeedAnswer]
 
     @property
     def dataset(self) -> Dataset:
@@ -89,7 +89,7 @@ class CommittedRoll:
     """What became segments, and the answer to each feed."""
 
     segments: tuple[NewSegment, ...]
-    answers: tuple[tuple[PendingFeed, Fed | Exception], ...]
+    answers: tuple[tuple[PendingFeed, FeedAnswer | Exception], ...]
 
 
 def write_roll(store: Store, feeds: Sequence[PendingFeed]) -> Roll:
@@ -149,12 +149,12 @@ def _add(sql: Sql, segment: NewSegment, at: float) -> None:
 
 def _note(
     sql: Sql, feed: PendingFeed, parsed: ParsedFeed | InputError, at: float
-) -> Fed | InputError:
+) -> FeedAnswer | InputError:
     if isinstance(parsed, InputError):
         return parsed
     name = feed.dataset.name
-    reasons = (Reason(each.line, each.reason) for each in parsed.rejects[:REASONS])
-    fed = Fed(parsed.table.num_rows, parsed.rejected, reasons=tuple(reasons))
+    reasons = (Rejection(each.line, each.reason) for each in parsed.rejects[:REASONS])
+    fed = FeedAnswer(parsed.table.num_rows, parsed.rejected, reasons=tuple(reasons))
     count_fed(sql, name, fed.rows, fed.rejected, at)
     keep_aside(sql, name, feed.batch, parsed.rejects, at)
     if feed.batch:
@@ -189,7 +189,7 @@ class Feeder:
         self._some, self._full = asyncio.Event(), asyncio.Event()
         self._ended = False
 
-    async def feed(self, dataset: str, body: bytes, batch: str = "") -> Fed:
+    async def feed(self, dataset: str, body: bytes, batch: str = "") -> FeedAnswer:
         """Lines of JSON for a dataset; returns once they are on the disk.
 
         With a `batch` id that was answered before, or is under way, nothing is fed
@@ -205,7 +205,8 @@ class Feeder:
             if answer is not None:
                 return answer
             if (first := self._underway.get((dataset, batch))) is not None:
-                return replace(await asyncio.shield(first.answer), repeated=True)
+                answer = await asyncio.shield(first.answer)
+                return msgspec.structs.replace(answer, repeated=True)
         answer_later = asyncio.get_running_loop().create_future()
         feed = PendingFeed(found, body, batch, answer_later)
         self._admit(feed)
@@ -289,10 +290,10 @@ class Feeder:
                 segment.bytes,
             )
 
-    def _answer(self, feed: PendingFeed, answer: Fed | Exception) -> None:
+    def _answer(self, feed: PendingFeed, answer: FeedAnswer | Exception) -> None:
         if feed.answer.done():
             return
-        if isinstance(answer, Fed):
+        if isinstance(answer, FeedAnswer):
             feed.answer.set_result(answer)
         else:
             feed.answer.set_exception(answer)
@@ -300,7 +301,7 @@ class Feeder:
         self._underway.pop((feed.dataset.name, feed.batch), None)
 
 
-def _log_rejected(feed: PendingFeed, answer: Fed | Exception) -> None:
+def _log_rejected(feed: PendingFeed, answer: FeedAnswer | Exception) -> None:
     name, batch = feed.dataset.name, feed.batch
     if isinstance(answer, Exception):
         limited(log, "refused").warning(

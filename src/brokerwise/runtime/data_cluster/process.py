@@ -17,13 +17,14 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from brokerwise.pipeline.session import LOCAL_MASTER, start_session
-from brokerwise.runtime.data_cluster.api import make_app
+from brokerwise.runtime.data_cluster.api import make_service
 from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.spark import service_settings
 from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.net.api import GRACE_SECONDS
 from brokerwise.runtime.net.http import HttpClient
-from brokerwise.runtime.net.listening import listen, server, url_of
+from brokerwise.runtime.net.server import serve_http, url_of
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process.launch import (
     Launch,
@@ -89,30 +90,24 @@ async def run(launch: Launch, store: Store) -> None:
     An error in what the data cluster does by itself ends it: a new process starts
     from the stored state.
     """
-    server_tls(launch.certificate, launch.private_key)  # says what is wrong with them
-    bound = listen(launch.host, launch.port)
-    url = url_of(bound, launch.host, secure=bool(launch.certificate))
+    tls = server_tls(launch.certificate, launch.private_key)
     token = launch.signing().token(Role.BROKER, SOURCE)
+    trusted = None if tls is None else client_tls("https:", launch.authority)
     spark = start_spark(launch.master, launch.conf)
     async with (
         HttpClient(repeatable=True) as http,
-        Notifier(http.ask, token, client_tls(url, launch.authority)) as notifier,
+        Notifier(http.ask, token, trusted) as notifier,
     ):
         fleet, master = fleet_of(launch), launch.master or LOCAL_MASTER
         cluster = DataCluster(store, fleet, notifier, spark, master=master)
-        serving = server(
-            make_app(cluster, launch.signing()),
-            lambda: announce(launch.name, url),
-            certificate=launch.certificate,
-            private_key=launch.private_key,
-        )
+        admit = make_service(cluster, launch.signing()).admit
+        server = await serve_http(admit, host=launch.host, port=launch.port, ssl=tls)
+        announce(launch.name, url_of(launch.host, server.port, secure=tls is not None))
         stop = stop_requested()
-        served = asyncio.create_task(serving.serve([bound]))
         works = asyncio.create_task(cluster.run())
         stopped = asyncio.create_task(stop.wait())
-        await asyncio.wait({served, works, stopped}, return_when="FIRST_COMPLETED")
-        serving.should_exit = True
-        await served
+        await asyncio.wait({works, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        await server.close(GRACE_SECONDS)
         for task in (works, stopped):
             task.cancel()
         await asyncio.gather(stopped, return_exceptions=True)

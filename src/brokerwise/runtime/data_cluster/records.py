@@ -17,12 +17,8 @@ import msgspec
 import pyarrow as pa
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster.definitions import (
-    Column,
-    ColumnType,
-    Dataset,
-    microseconds,
-)
+from brokerwise.runtime.data_cluster.definitions import microseconds
+from brokerwise.runtime.protocol.data import Column, ColumnType, Dataset
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
 _ARROW = {

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from brokerwise.runtime.data_cluster.channels import ChannelState, advance
 from brokerwise.runtime.data_cluster.store import RESULTS, Store
 from brokerwise.runtime.process.state_file import Sql, sync
-from brokerwise.runtime.protocol.data import Pull, PullAnswer, Pulled, Result
+from brokerwise.runtime.protocol.data import Pull, PullAnswer, Result, ResultBatch
 from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BYTES
 
 # A row of `results` names at most so many bytes (or one result), so that to read on
@@ -161,7 +161,7 @@ def commit_run(store: Store, scope: RunScope, written: ResultFile, at: float) ->
 def pull(store: Store, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAnswer:
     """What there is after each, as far as `most` bytes reach: the first result of an
     answer always fits, and what there is no room for is left out."""
-    pulled: list[Pulled] = []
+    pulled: list[ResultBatch] = []
     gone: list[int] = []
     room = most
     for one in pulls:
@@ -246,11 +246,11 @@ def _last(sql: Sql, subscription: int) -> int | None:
 
 def _pulled(
     store: Store, asked: Pull, last: int, room: int, *, at_least_one: bool
-) -> Pulled | None:
+) -> ResultBatch | None:
     """As many results as there is room for; None if there are some and it is not
     enough for the first."""
     if last <= asked.after:
-        return Pulled(asked.subscription, asked.after, (), last)
+        return ResultBatch(asked.subscription, asked.after, (), last)
     if room <= 0:
         return None
     after = last
@@ -264,7 +264,7 @@ def _pulled(
         results.append(result)
     if not results and after < last:
         return None
-    return Pulled(asked.subscription, after, tuple(results), last)
+    return ResultBatch(asked.subscription, after, tuple(results), last)
 
 
 def _size(result: Result) -> int:

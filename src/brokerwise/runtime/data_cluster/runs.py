@@ -24,7 +24,6 @@ import pyarrow as pa
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.channels import Attempt, ChannelKey, ChannelState
 from brokerwise.runtime.data_cluster.datasets import find_dataset
-from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.results import (
     ResultFile,
     RunScope,
@@ -49,6 +48,7 @@ from brokerwise.runtime.data_cluster.spark import (
 from brokerwise.runtime.data_cluster.store import Store, counter
 from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import Dataset, DatasetKind
 from brokerwise.runtime.protocol.limits import SEGMENTS_PER_RUN
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.channels import ChannelKey
 from brokerwise.runtime.data_cluster.datasets import all_datasets
-from brokerwise.runtime.data_cluster.definitions import Channel, Dataset
 from brokerwise.runtime.data_cluster.runs import ChannelRuns, Notify, RunPlanner
 from brokerwise.runtime.data_cluster.segments import KeyedState
 from brokerwise.runtime.data_cluster.spark import (
@@ -34,8 +33,8 @@ from brokerwise.runtime.data_cluster.spark import (
 )
 from brokerwise.runtime.data_cluster.status import channel_status
 from brokerwise.runtime.data_cluster.store import Store
-from brokerwise.runtime.net.refusals import ConflictError
-from brokerwise.runtime.protocol.data import ChannelStatus
+from brokerwise.runtime.net.errors import ConflictError
+from brokerwise.runtime.protocol.data import Channel, ChannelStatus, Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -35,10 +35,10 @@ from brokerwise.runtime.data_cluster.datasets import (
     is_current,
     stored_dataset,
 )
-from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.records import arrow_schema
 from brokerwise.runtime.data_cluster.store import SEGMENTS, Store
 from brokerwise.runtime.process.state_file import Sql, StateError, sync
+from brokerwise.runtime.protocol.data import Dataset, DatasetKind
 from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 
 ANY = (1 << 63) - 1  # later than any segment

@@ -20,14 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.data_cluster.definitions import (
-    Channel,
-    Column,
-    ColumnType,
-    Dataset,
-    DatasetKind,
-    microseconds,
-)
+from brokerwise.runtime.data_cluster.definitions import microseconds
 from brokerwise.runtime.data_cluster.records import (
     arrow_schema,
     arrow_type,
@@ -45,6 +38,13 @@ from brokerwise.runtime.data_cluster.sql.splice import (
     query_session,
 )
 from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.protocol.data import (
+    Channel,
+    Column,
+    ColumnType,
+    Dataset,
+    DatasetKind,
+)
 from brokerwise.runtime.protocol.limits import (
     MAX_RECORD_BYTES,
     RUN_BYTES,
@@ -448,8 +448,8 @@ _CHANNEL = Channel(
     f"SELECT n.text, count(*) AS number FROM {_NAME} n JOIN {_STATE} s "
     "ON n.place BETWEEN s.place - 1 AND s.place + 1 WHERE n.place = :place "
     "GROUP BY n.text",
-    (Column("place", ColumnType.LONG),),
     1.0,
+    (Column("place", ColumnType.LONG),),
 )
 
 

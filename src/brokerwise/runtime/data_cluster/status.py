@@ -7,16 +7,16 @@ from pathlib import Path
 
 from brokerwise.runtime.data_cluster.channels import state_of
 from brokerwise.runtime.data_cluster.datasets import fed_counts, stored_dataset
-from brokerwise.runtime.data_cluster.definitions import Column
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.data import (
     ChannelStatus,
+    Column,
+    ColumnInfo,
     DatasetStatus,
     DataStatus,
-    KeptAside,
+    RejectedRecord,
     Run,
     SegmentSetAside,
-    Typed,
 )
 
 LAST_REJECTED = 20  # records of a dataset that are shown
@@ -53,7 +53,7 @@ def channel_status(
     sql: Sql,
     name: str,
     *,
-    columns: tuple[Typed, ...] = (),
+    columns: tuple[ColumnInfo, ...] = (),
     suspended: str = "",
     details: bool = True,
 ) -> ChannelStatus:
@@ -162,13 +162,13 @@ _COUNTED = {
 }
 
 
-def _last_rejected(sql: Sql, name: str) -> tuple[KeptAside, ...]:
+def _last_rejected(sql: Sql, name: str) -> tuple[RejectedRecord, ...]:
     rows = sql.execute(
         "SELECT batch, line, text, reason, at FROM rejected WHERE dataset = ? "
         "ORDER BY id DESC LIMIT ?",
         (name, LAST_REJECTED),
     )
-    return tuple(KeptAside(*row) for row in rows)
+    return tuple(RejectedRecord(*row) for row in rows)
 
 
 def _set_aside(sql: Sql, name: str) -> tuple[SegmentSetAside, ...]:
@@ -192,8 +192,8 @@ def _last_runs(sql: Sql, name: str) -> tuple[Run, ...]:
     return tuple(Run(*row) for row in rows)
 
 
-def _typed(columns: Iterable[Column]) -> tuple[Typed, ...]:
-    return tuple(Typed(column.name, column.type) for column in columns)
+def _typed(columns: Iterable[Column]) -> tuple[ColumnInfo, ...]:
+    return tuple(ColumnInfo(column.name, column.type) for column in columns)
 
 
 def _number(sql: Sql, query: str, *values: str) -> int:

@@ -15,19 +15,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.net.refusals import ConflictError
+from brokerwise.runtime.net.errors import ConflictError
 from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.state_file import Sql, count_up
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreation,
-    Ended,
-    Given,
-    Refused,
+    Interest,
     SubscribeAnswer,
     SubscribeRequest,
+    Subscription,
+    SubscriptionRefusal,
     UnsubscribeRequest,
-    Wanted,
+    UserTopic,
 )
 from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 from brokerwise.runtime.protocol.names import parse_channel_topic
@@ -173,13 +173,15 @@ def subscribe(
     """From now on the broker serves these users. What cannot be given is refused,
     one by one, with the reason. A cursor that a user brings is of what has reached
     it; what it has dealt with, where it would begin again, is what it acknowledges."""
-    given: list[Given] = []
-    refused: list[Refused] = []
+    given: list[Subscription] = []
+    refused: list[SubscriptionRefusal] = []
     for wanted in request.wanted:
         try:
             backend = _backend(sql, wanted.topic, values_of)
         except BrokerwiseError as cause:
-            refused.append(Refused(wanted.user, wanted.topic, cause.message))
+            refused.append(
+                SubscriptionRefusal(wanted.user, wanted.topic, cause.message)
+            )
             continue
         start = _start(sql, wanted, backend)
         sql.execute(
@@ -187,7 +189,9 @@ def subscribe(
             "broker = excluded.broker, seen = 0, seq = iif(?, excluded.seq, seq)",
             (wanted.user, backend.id, start, request.broker, _begins_anew(wanted)),
         )
-        given.append(Given(wanted.user, wanted.topic, backend.id, start, backend.last))
+        given.append(
+            Subscription(wanted.user, wanted.topic, backend.id, start, backend.last)
+        )
     return SubscribeAnswer(tuple(given), tuple(refused))
 
 
@@ -302,11 +306,11 @@ def _backend(sql: Sql, topic: str, values_of: ValuesOf) -> Backend:
     return Backend(number, channel, topic, 0)
 
 
-def _begins_anew(wanted: Wanted) -> bool:
+def _begins_anew(wanted: Interest) -> bool:
     return wanted.latest and wanted.cursor is None
 
 
-def _start(sql: Sql, wanted: Wanted, backend: Backend) -> int:
+def _start(sql: Sql, wanted: Interest, backend: Backend) -> int:
     """Where a user begins. A cursor of another epoch is of a subscription that is
     gone: it says nothing of this one."""
     if wanted.cursor is not None and wanted.cursor[0] == backend.id:
@@ -320,7 +324,7 @@ def _start(sql: Sql, wanted: Wanted, backend: Backend) -> int:
     return int(known[0])
 
 
-def _ended(sql: Sql, ended: Iterable[Ended]) -> list[tuple[Backend, Ended]]:
+def _ended(sql: Sql, ended: Iterable[UserTopic]) -> list[tuple[Backend, UserTopic]]:
     """With the backend subscription of each; those that are gone are left out."""
     found = ((find_backend(sql, one.topic), one) for one in ended)
     return [(backend, one) for backend, one in found if backend is not None]

@@ -7,21 +7,45 @@ and see the topics, where they are, how busy and how late.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.fleet.balance_answers import (
-    Balance,
-    Decision,
-    Decisions,
-    Wanted,
-)
 from brokerwise.runtime.fleet.files import FleetFile, start_time
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 from brokerwise.runtime.net.http import HttpClient, ask
 from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.protocol.balance import (
+    Approval,
+    ApprovalRequest,
+    AwaitedBrokers,
+    Balance,
+    BalanceOptions,
+    Decision,
+    DecisionDetails,
+    Decisions,
+    DecisionState,
+    ModeRequest,
+)
+from brokerwise.runtime.protocol.fields import Empty
+from brokerwise.runtime.protocol.fleet import (
+    MOVES_UNDER_WAY,
+    ActivateRequest,
+    BrokerState,
+    BrokerStatus,
+    DrainAnswer,
+    DrainRequest,
+    FleetStatus,
+    MoveRequest,
+    MoveStatus,
+    Then,
+    TopicLoad,
+    TopicPlan,
+    TrafficPage,
+    UserRegistration,
+    UserToken,
+)
 from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 STALL_SECONDS = 60.0  # without any change: more than the slowest step of a move
@@ -30,7 +54,7 @@ DECISION_POLL_SECONDS = 0.2
 LOOK_SECONDS = 10.0  # the coordinator asks all brokers first
 PLAN_SECONDS = 120.0  # a very large fleet takes long to plan
 LOAD_SECONDS = 10.0  # a broker may be busy with thousands of sessions
-_NOT_EMPTY = ("up", "draining")
+_NOT_EMPTY = (BrokerState.UP, BrokerState.DRAINING)
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
@@ -46,78 +70,6 @@ class OperationRefusedError(BrokerwiseError):
 
 class NoSuchThingError(OperationRefusedError, InputError):
     """What was named is not there, or cannot be a name."""
-
-
-@dataclass(frozen=True)
-class BrokerStatus:
-    """`state` is up, draining, drained, lost, or stopped (as it was told), `since`
-    when in seconds since 1970;
-    `capacity` is messages a period, None if nobody said. Counts are since the process
-    started."""
-
-    broker: str
-    url: str
-    state: str
-    epoch: int
-    sessions: int
-    topics: int
-    received: int
-    delivered: int
-    load_per_second: float
-    capacity: int | None = None
-    pid: int = 0
-    since: float = 0.0
-
-    @property
-    def gone(self) -> bool:
-        """It does not run, as far as the coordinator knows."""
-        return self.state in ("lost", "stopped")
-
-
-@dataclass(frozen=True)
-class FleetStatus:
-    """`moves` counts them by state; capacities are messages in `period_seconds`, 0 if
-    nobody said; `balancer` is what the balancer is at."""
-
-    brokers: tuple[BrokerStatus, ...]
-    moves: dict[str, int]
-    kind: str = ""
-    plan: str = ""
-    digest: str = ""
-    placement: str = ""
-    period_seconds: int = 0
-    balancer: str = ""
-
-    def broker(self, name: str) -> BrokerStatus | None:
-        return next((b for b in self.brokers if b.broker == name), None)
-
-    @property
-    def moves_under_way(self) -> int:
-        return sum(self.moves.get(state, 0) for state in ("requested", "accepted"))
-
-
-@dataclass(frozen=True)
-class MoveStatus:
-    """`state` is requested, accepted, done, declined or failed."""
-
-    id: int
-    user: str
-    state: str
-    reason: str = ""
-
-    @property
-    def is_over(self) -> bool:
-        return self.state not in ("requested", "accepted")
-
-
-@dataclass(frozen=True)
-class _DrainAnswer:
-    moves: int
-
-
-@dataclass(frozen=True)
-class _RegisterAnswer:
-    token: str
 
 
 class Operator:
@@ -151,28 +103,26 @@ class Operator:
 
     async def drain(self, broker: str, then: str = "stay") -> int:
         """Empty a broker; `then` is stay, stop or restart. The number of moves."""
-        body = {"broker": broker, "then": then}
-        return (await self.ask("POST", "/drain", body, _DrainAnswer)).moves
+        body = DrainRequest(broker, Then(then))
+        return (await self.ask("POST", "/drain", body, DrainAnswer)).moves
 
     async def activate(self, broker: str) -> None:
-        await self.ask("POST", "/activate", {"broker": broker}, dict[str, Any])
+        await self.ask("POST", "/activate", ActivateRequest(broker), Empty)
 
     async def move(self, user: str, source: str, target: str) -> int:
         """Ask for a session to be moved; the number of the move."""
-        body = {"user": user, "from": source, "to": target}
+        body = MoveRequest(user, source, target)
         return (await self.ask("POST", "/moves", body, MoveStatus)).id
 
-    async def move_status(self, move: int) -> "MoveStatus":
+    async def move_status(self, move: int) -> MoveStatus:
         return await self.ask("GET", f"/moves/{move}", None, MoveStatus)
 
     async def register(
         self, user: str, place: tuple[float, float] | None = None
     ) -> str:
         """The token of a user, new or not; `place` is where it is, for `nearest`."""
-        x, y = place or (None, None)
-        body = {"user": user, "x": x, "y": y}
-        answer = await self.ask("POST", "/registeruser", body, _RegisterAnswer)
-        return answer.token
+        body = UserRegistration(user, *(place or (None, None)))
+        return (await self.ask("POST", "/registeruser", body, UserToken)).token
 
     async def ask(
         self,
@@ -321,7 +271,7 @@ async def _restart(
 
     def settled(status: FleetStatus) -> bool:
         found = status.broker(broker)
-        up = found is not None and found.state == "up"
+        up = found is not None and found.state is BrokerState.UP
         return up and not status.moves_under_way
 
     status = await wait_for_status(
@@ -330,7 +280,7 @@ async def _restart(
         f"broker {broker!r} to come back",
         stall_seconds=stall_seconds,
     )
-    if not settled(status) and _serving(status, broker).state != "up":
+    if not settled(status) and _serving(status, broker).state is not BrokerState.UP:
         await operator.activate(broker)
     await wait_for_status(
         operator,
@@ -344,7 +294,7 @@ async def _restart(
 
 def _serving(status: FleetStatus, name: str) -> BrokerStatus:
     found = status.broker(name)
-    known = [b.broker for b in status.brokers if b.state == "up"]
+    known = [b.broker for b in status.brokers if b.state is BrokerState.UP]
     if found is None:
         raise UnknownBrokerError(name, known)
     if found.gone:
@@ -357,8 +307,7 @@ def session_count(count: int) -> str:
 
 
 class BalanceOperator:
-    """Raises what `Operator` does. Options are those of the coordinator's API; loads
-    and capacities in them are bytes a second."""
+    """Raises what `Operator` does."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
@@ -366,51 +315,46 @@ class BalanceOperator:
     async def look(self) -> Balance:
         return await self._operator.ask("GET", "/balance", None, Balance, LOOK_SECONDS)
 
-    async def plan(self, options: Mapping[str, Any] | None = None) -> Decision:
+    async def plan(self, options: BalanceOptions | None = None) -> Decision:
         """What would be done; nothing is, before its digest is approved."""
-        body = dict(options or {})
+        body = options or BalanceOptions()
         return await self._operator.ask(
             "POST", "/balance/plan", body, Decision, PLAN_SECONDS
         )
 
-    async def approve(self, digest: str) -> Decision:
+    async def approve(self, digest: str) -> Approval:
         """Begin what was proposed, or say that it has begun before (`begins`). Raises
         OperationRefusedError, with what has changed, if the fleet is another now."""
-        body = {"digest": digest}
-        return await self._operator.ask("POST", "/balance/approve", body, Decision)
+        body = ApprovalRequest(digest)
+        return await self._operator.ask("POST", "/balance/approve", body, Approval)
 
-    async def set_mode(
-        self, automatic: bool, options: Mapping[str, Any] | None = None
-    ) -> None:
-        body = {"automatic": automatic, **(options or {})}
-        await self._operator.ask("POST", "/balance/mode", body, dict[str, Any])
+    async def set_mode(self, mode: ModeRequest) -> None:
+        await self._operator.ask("POST", "/balance/mode", mode, Empty)
 
     async def pause(self) -> None:
-        await self._operator.ask("POST", "/balance/pause", {}, dict[str, Any])
+        await self._operator.ask("POST", "/balance/pause", Empty(), Empty)
 
     async def resume(self) -> None:
-        await self._operator.ask("POST", "/balance/resume", {}, dict[str, Any])
+        await self._operator.ask("POST", "/balance/resume", Empty(), Empty)
 
     async def decisions(self, limit: int = 20) -> tuple[Decision, ...]:
         """The newest first."""
         path = f"/balance/decisions?limit={limit}"
         return (await self._operator.ask("GET", path, None, Decisions)).decisions
 
-    async def decision(self, number: int) -> Decision:
-        """One of them, with its moves."""
+    async def decision(self, number: int) -> DecisionDetails:
         path = f"/balance/decisions/{number}"
-        return await self._operator.ask("GET", path, None, Decision)
+        return await self._operator.ask("GET", path, None, DecisionDetails)
 
     async def wanted(self) -> tuple[str, ...]:
         """Brokers that a decision waits for: whoever keeps the fleet starts them."""
-        return (
-            await self._operator.ask("GET", "/balance/wanted", None, Wanted)
-        ).brokers
+        path = "/balance/wanted"
+        return (await self._operator.ask("GET", path, None, AwaitedBrokers)).brokers
 
 
 async def follow_decision(
     operator: BalanceOperator, number: int, tell: Progress
-) -> Decision:
+) -> DecisionDetails:
     """A decision once it is over, or (while the balancer is paused) as it stands.
 
     `tell` is given a line whenever it has come further. A coordinator that cannot be
@@ -436,10 +380,10 @@ async def follow_decision(
 
 
 def _decision_progress(decision: Decision) -> str:
-    if decision.state == "starting":
+    if decision.state is DecisionState.STARTING:
         return "waiting for brokers to come up"
     counts = decision.states
-    left = sum(counts.get(state, 0) for state in ("requested", "accepted"))
+    left = sum(counts.get(state, 0) for state in MOVES_UNDER_WAY)
     total = sum(counts.values())
     return f"{total - left:,} of {total:,} moves are over"
 
@@ -471,46 +415,19 @@ class TopicStatus:
         return self.p90_ms <= self.target_ms
 
 
-@dataclass(frozen=True)
-class _TopicPlan:
-    """What the coordinator says of topics."""
-
-    homes: dict[str, str] = field(default_factory=dict)
-    targets: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _TopicCounts:
-    """What a broker says of a topic."""
-
-    received: int = 0
-    delivered: int = 0
-    received_per_second: float = 0.0
-    p50_ms: float = 0.0
-    p90_ms: float = 0.0
-
-
-@dataclass(frozen=True)
-class _BrokerTopics:
-    broker: str
-    topics: dict[str, _TopicCounts] = field(default_factory=dict)
-
-
 async def topic_statuses(
     fleet: FleetFile, brokers: Iterable[BrokerStatus]
 ) -> list[TopicStatus]:
     """The topics that these brokers carry, the one that is latest for its target
     first. Raises UnreachableError if one does not answer. Cancelling it loses
     nothing."""
-    planned = await Operator(fleet).ask("GET", "/topics", None, _TopicPlan)
+    planned = await Operator(fleet).ask("GET", "/topics", None, TopicPlan)
     up = [broker for broker in brokers if not broker.gone]
     loads = await asyncio.gather(*(_load(fleet, broker.url) for broker in up))
     return sorted(_joined(planned, loads), key=_worst_first)
 
 
-def _joined(
-    planned: _TopicPlan, loads: Iterable[_BrokerTopics]
-) -> Iterable[TopicStatus]:
+def _joined(planned: TopicPlan, loads: Iterable[TrafficPage]) -> Iterable[TopicStatus]:
     for load in loads:
         for topic, counted in load.topics.items():
             yield _topic_status(
@@ -521,7 +438,7 @@ def _joined(
 def _topic_status(
     topic: str,
     broker: str,
-    counted: _TopicCounts,
+    counted: TopicLoad,
     homes: Mapping[str, str],
     targets: Mapping[str, float],
 ) -> TopicStatus:
@@ -546,11 +463,11 @@ def _worst_first(status: TopicStatus) -> tuple[float, str, str]:
     return -late, status.topic, status.broker
 
 
-async def _load(fleet: FleetFile, url: str) -> _BrokerTopics:
+async def _load(fleet: FleetFile, url: str) -> TrafficPage:
     return await ask(
         f"{url.replace('ws', 'http', 1)}/load",
         None,
-        _BrokerTopics,
+        TrafficPage,
         method="GET",
         token=fleet.broker_token,
         seconds=LOAD_SECONDS,

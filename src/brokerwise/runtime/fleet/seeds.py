@@ -20,7 +20,7 @@ from brokerwise.model.overlay import OverlayPlan, Trees
 from brokerwise.model.plan import Plan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
-from brokerwise.runtime.protocol.control import Axis, Branch, OverlayPart
+from brokerwise.runtime.protocol.fleet import Axis, Branch, OverlayPart
 from brokerwise.runtime.protocol.names import refusal
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 from brokerwise.runtime.protocol.subchannels import PREFIX

@@ -27,7 +27,7 @@ from brokerwise.runtime.load.worker import payload
 from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.net.tasks import few_at_a_time
 from brokerwise.runtime.net.tls import client_tls
-from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.fleet import Route
 from brokerwise.runtime.protocol.frames import (
     Ack,
     Frame,

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.fleet.operator import FleetStatus, Operator
+from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.load.arrivals import Findings
 from brokerwise.runtime.load.processes import Workers, started_workers
 from brokerwise.runtime.load.traffic import (
     Figure,
     Latencies,
-    LoadReport,
     Outcome,
     Period,
     Traffic,
@@ -37,7 +36,14 @@ from brokerwise.runtime.load.worker import (
 from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.process.meters import LatencyHistogram
-from brokerwise.runtime.protocol.control import Route
+from brokerwise.runtime.protocol.fleet import (
+    BrokerState,
+    FleetStatus,
+    Route,
+    RoutesAnswer,
+    RoutesRequest,
+    TrafficPage,
+)
 from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
@@ -55,11 +61,6 @@ class RestartedBrokerError(BrokerwiseError):
         )
 
 
-@dataclass(frozen=True)
-class _Routes:
-    routes: tuple[Route, ...] = ()
-
-
 class Observer:
     """Asks coordinator and brokers of a fleet. Calls raise UnreachableError and
     RefusedError; cancelling one loses nothing."""
@@ -72,15 +73,15 @@ class Observer:
         """URLs of the brokers; InputError unless all of the plan's are up."""
         status = await Operator(self._fleet).status()
         refuse_other_fleet(seed, status)
-        return {b.broker: b.url for b in status.brokers if b.state == "up"}
+        return {b.broker: b.url for b in status.brokers if b.state is BrokerState.UP}
 
     async def routes(self, topics: Sequence[str]) -> dict[str, Route]:
         found: dict[str, Route] = {}
         for start in range(0, len(topics), ROUTES_PER_REQUEST):
             answer = await ask(
                 f"{self._fleet.coordinator}/routes",
-                {"topics": topics[start : start + ROUTES_PER_REQUEST]},
-                _Routes,
+                RoutesRequest(tuple(topics[start : start + ROUTES_PER_REQUEST])),
+                RoutesAnswer,
                 token=self._fleet.operator_token,
                 seconds=REQUEST_SECONDS,
                 ssl=self._tls,
@@ -88,15 +89,15 @@ class Observer:
             found |= {route.topic: route for route in answer.routes}
         return found
 
-    async def loads(self, brokers: Mapping[str, str]) -> list[LoadReport]:
+    async def loads(self, brokers: Mapping[str, str]) -> list[TrafficPage]:
         """The counters of these brokers, given their URLs."""
         return await asyncio.gather(*(self._load(url) for url in brokers.values()))
 
-    async def _load(self, url: str) -> LoadReport:
+    async def _load(self, url: str) -> TrafficPage:
         return await ask(
             f"{url.replace('ws', 'http', 1)}/load",
             None,
-            LoadReport,
+            TrafficPage,
             method="GET",
             token=self._fleet.broker_token,
             seconds=REQUEST_SECONDS,
@@ -130,7 +131,9 @@ def _other_plan(wanted: str, found: str) -> str:
     return f"the fleet runs the plan {found}, expected {wanted}"
 
 
-def refuse_restarted(before: Sequence[LoadReport], after: Sequence[LoadReport]) -> None:
+def refuse_restarted(
+    before: Sequence[TrafficPage], after: Sequence[TrafficPage]
+) -> None:
     epochs = {report.broker: report.epoch for report in before}
     for report in after:
         if report.epoch != epochs[report.broker]:
@@ -319,7 +322,7 @@ class Replay:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _counted(
-        self, brokers: Mapping[str, str], before: Sequence[LoadReport]
+        self, brokers: Mapping[str, str], before: Sequence[TrafficPage]
     ) -> Traffic:
         """What the brokers have counted since, once that is what was planned, or
         after a moment as it is."""

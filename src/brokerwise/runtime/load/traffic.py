@@ -8,7 +8,7 @@ message that comes to them (`Arrivals`).
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from brokerwise.model.workload import Workload
 from brokerwise.runtime.fleet.approval import ApprovedPlan
 from brokerwise.runtime.fleet.seeds import subchannel
 from brokerwise.runtime.load.arrivals import Findings
+from brokerwise.runtime.protocol.fleet import TrafficPage
 from brokerwise.runtime.protocol.seed import Seed
 
 Counts = Mapping[tuple[str, str], int]
@@ -258,30 +259,7 @@ def _by_broker(seed: Seed, loads: list[int]) -> dict[str, int]:
     return {b.name: load for b, load in zip(seed.brokers, loads, strict=True)}
 
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class Seen(msgspec.Struct, frozen=True):
-    received: _Count = 0
-    delivered: _Count = 0
-
-
-class Passed(msgspec.Struct, frozen=True):
-    forwarded: _Count = 0
-
-
-class LoadReport(msgspec.Struct, frozen=True):
-    """What we need of a broker's answer to GET /load. Counts are since it started;
-    `epoch` tells whether it has started again."""
-
-    broker: str
-    epoch: int
-    topics: dict[str, Seen] = {}
-    links: dict[str, Passed] = {}
-    users: dict[str, Seen] = {}
-
-
-def traffic_of(reports: Iterable[LoadReport]) -> Traffic:
+def traffic_of(reports: Iterable[TrafficPage]) -> Traffic:
     """All brokers' counters together; zeros are left out."""
     received, delivered, forwarded = (Counter[tuple[str, str]]() for _ in range(3))
     sent, got = Counter[str](), Counter[str]()
@@ -291,9 +269,10 @@ def traffic_of(reports: Iterable[LoadReport]) -> Traffic:
             delivered[report.broker, topic] = seen.delivered
         for peer, passed in report.links.items():
             forwarded[report.broker, peer] = passed.forwarded
-        for user, seen in report.users.items():
-            sent[user] += seen.received
-            got[user] += seen.delivered
+        users = {} if report.users is msgspec.UNSET else report.users
+        for user, load in users.items():
+            sent[user] += load.received
+            got[user] += load.delivered
     return Traffic(+received, +delivered, +forwarded, +sent, +got)
 
 

@@ -1,196 +1,331 @@
-"""An HTTP API as a list of endpoints: who may call them, how errors look."""
+"""An HTTP API as a table of endpoints: who may call them, with what, how errors look.
 
+An `Endpoint` names a function; what it takes and answers is read off its signature, by
+the types of `protocol/`. `HttpService` decides by the head of a request who comes in
+and how long the body may be, then reads the body and calls the function. The same types
+make the description of the API (`net/openapi.py`). Every error is {"error": text}.
+"""
+
+import asyncio
+import inspect
+import re
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 import msgspec
-from fastapi import FastAPI, Request, Response, Security
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
-from fastapi.security import HTTPBearer
-from pydantic import BaseModel
-from starlette.exceptions import HTTPException
 
-from brokerwise.runtime.net.docs_page import docs_page
-from brokerwise.runtime.net.gate import Gate
-from brokerwise.runtime.net.refusals import RefusalError
-from brokerwise.runtime.protocol.limits import VERSION
-from brokerwise.runtime.protocol.tokens import Keys, Role
+from brokerwise.page.assets import ASSETS, HEADERS, asset
+from brokerwise.runtime.net.errors import RefusalError
+from brokerwise.runtime.net.http import HttpAnswer, HttpRequest
+from brokerwise.runtime.net.server import Admission, BadRequestError
+from brokerwise.runtime.protocol.fields import (
+    BodyReader,
+    Empty,
+    ErrorAnswer,
+    FieldError,
+    TextReader,
+)
+from brokerwise.runtime.protocol.limits import (
+    LOGIN_SECONDS,
+    MAX_FRAME_BYTES,
+    MAX_HEAD_BYTES,
+)
+from brokerwise.runtime.protocol.tokens import Holder, Keys, Role
 
 ANYONE = frozenset(Role)
 BROKERS = frozenset({Role.BROKER})
 OPERATORS = frozenset({Role.OPERATOR})
 USERS = frozenset({Role.USER, Role.OPERATOR})
-OPEN = frozenset({"/health", "/docs", "/openapi.json"})
 
-_MEANINGS = {
-    401: "No valid token.",
-    403: "The token is for somebody else.",
-    404: "There is no such thing.",
-    408: "The body did not come in time.",
-    409: "Not possible in the state that the fleet is in.",
-    413: "The body is too long.",
-    422: "The request is not as described here.",
-    503: "Not now: ask again in a moment.",
-}
-_ALWAYS = (401, 403, 408, 413, 422, 503)
-_SHOWN = 5  # errors of one body
+GRACE_SECONDS = 1.0  # that requests under way have when a service stops
+MAX_BROKER_BODY_BYTES = 16 << 20  # a broker may carry very many topics
+LARGER_BODY_SECONDS = 30.0  # that a body has which may be larger than usual
+_KEPT = frozenset({Role.BROKER, Role.OPERATOR})
+_PLACE = re.compile(r"\{(\w+)(:path)?\}")
+_JSON = "application/json"
+_PAGES = "/page/"
+
+
+class MediaType(NamedTuple):
+    """Of an answer that is no JSON."""
+
+    name: str
+
+
+Text = Annotated[str, MediaType("text/plain")]
+Html = Annotated[str, MediaType("text/html")]
+Lines = Annotated[AsyncGenerator[bytes, None], MediaType("application/x-ndjson")]
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`refusals` are the statuses that it has beside those that all have; `most`
-    the bytes that a body may have, where they are more than usual. An answer that is
-    text has its media type instead of a type."""
+    """A call of an API.
+
+    Of the function's parameters `body` is the body (a type of `protocol/`, or `bytes`),
+    those in braces in the path come from there (`{name:path}` may hold slashes), one
+    that is a `Holder` or an `HttpRequest` is that, and all others come from the query.
+    It returns what its annotation says; None answers {}. A plain function runs in a
+    thread. Its docstring is what the API page says about it.
+
+    `refusals` are the statuses that it has beside those that all have; `largest` the
+    bytes that a body may have, where they are more than usual. Without `roles` it is
+    for anybody; one that is not `shown` is for browsers.
+    """
 
     method: str
     path: str
-    call: Callable[..., Any]
     roles: frozenset[Role]
-    answer: type | str
+    call: Callable[..., Any]
     refusals: tuple[int, ...] = ()
-    most: int = 0
+    largest: int = 0
+    shown: bool = True
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.call, eval_str=True)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Of the paths that it is for; a path comes without percent signs."""
+        parts = _PLACE.split(self.path)  # text, name, ":path" or None, text, ...
+        found = [re.escape(parts[0])]
+        for name, rest, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            found += [f"(?P<{name}>{'.*' if rest else '[^/]+'})", re.escape(text)]
+        return re.compile("".join(found), re.DOTALL)
+
+    @property
+    def shown_path(self) -> str:
+        return _PLACE.sub(r"{\1}", self.path)
+
+    @cached_property
+    def body(self) -> Any:
+        """The type of its body; None without one."""
+        found = self.signature.parameters.get("body")
+        return None if found is None else found.annotation
+
+    @cached_property
+    def texts(self) -> Sequence["TextParameter"]:
+        """What comes from the path and the query."""
+        inside = {name for name, _ in _PLACE.findall(self.path)}
+        return tuple(
+            TextParameter(
+                name,
+                "path" if name in inside else "query",
+                found.annotation,
+                found.default,
+            )
+            for name, found in self.signature.parameters.items()
+            if name != "body" and found.annotation not in (Holder, HttpRequest)
+        )
+
+    @cached_property
+    def given(self) -> Mapping[str, type]:
+        """The parameters that are the holder of the token, or the request."""
+        return {
+            name: found.annotation
+            for name, found in self.signature.parameters.items()
+            if found.annotation in (Holder, HttpRequest)
+        }
+
+    @cached_property
+    def answer(self) -> Any:
+        """The type of what it answers, which is JSON unless it has a `media_type`."""
+        found = self.signature.return_annotation
+        return Empty if found is None else found
+
+    @cached_property
+    def media_type(self) -> str:
+        if get_origin(self.answer) is Annotated:
+            return str(get_args(self.answer)[1].name)
+        return _JSON
 
 
-@dataclass(frozen=True)
-class Service:
-    """What there is to know of a service: `health` is a call and what it answers,
-    for anybody; `metrics` for operators. `pages` are calls by path, for anybody, that
-    browsers make and the API page does not show."""
+class TextParameter:
+    """What comes from the path or the query (`place`)."""
 
-    title: str
-    description: str
-    endpoints: Sequence[Endpoint]
-    health: tuple[Callable[..., Any], type]
-    metrics: Callable[..., Any]
-    pages: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    def __init__(self, name: str, place: str, type_: Any, default: Any) -> None:
+        self.name, self.place, self.type, self.default = name, place, type_, default
+        self.is_required = default is inspect.Parameter.empty
+        self._reader = TextReader(type_, f"{place}.{name}")
 
-
-class Problem(BaseModel):
-    """Why a request was refused."""
-
-    error: str
+    def read(self, found: Mapping[str, str]) -> Any:
+        if self.name in found:
+            return self._reader.read(found[self.name])
+        if self.is_required:
+            raise FieldError(f"{self.place}.{self.name}", "it is missing")
+        return self.default
 
 
-def make_service(service: Service, keys: Keys) -> Gate:
-    """The whole API as an ASGI application."""
-    app = FastAPI(
-        title=service.title,
-        version=str(VERSION),
-        description=service.description,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        strict_content_type=False,
-        generate_unique_id_function=lambda route: route.name,
-    )
-    for endpoint in service.endpoints:
-        _add(app, endpoint)
-    _add_others(app, service)
-    _answer_errors(app)
-    roles = {_first_part(e): e.roles for e in service.endpoints}
-    larger = {_first_part(e): e.most for e in service.endpoints if e.most}
-    open_paths = frozenset({*OPEN, *service.pages})
-    return Gate(app, keys, roles | {"/metrics": OPERATORS}, open_paths, larger=larger)
+class HttpService:
+    """Answers requests by a table of endpoints. `admit` is for `serve_http`.
+
+    Nothing of a request but its head is read before its token has been found good.
+    Brokers and operators keep their connection for the next request; all others are
+    closed after the answer.
+    """
+
+    def __init__(
+        self,
+        endpoints: Iterable[Endpoint],
+        keys: Keys,
+        *,
+        body_seconds: float = LOGIN_SECONDS,
+    ) -> None:
+        self._keys, self._body_seconds = keys, body_seconds
+        self._fixed: dict[str, list[tuple[Endpoint, _Call]]] = {}
+        self._others: list[tuple[Endpoint, _Call]] = []
+        for each in endpoints:
+            is_fixed = "{" not in each.path
+            found = self._fixed.setdefault(each.path, []) if is_fixed else self._others
+            found.append((each, _caller(each)))
+
+    def admit(self, head: HttpRequest) -> Admission:
+        """Raises BadRequestError for a request that goes no further."""
+        fitting = self._fitting(head.path)
+        roles = fitting[0][0].roles if fitting else ANYONE
+        holder = self._holder(head, roles) if roles else None
+        if not fitting:
+            raise BadRequestError(404, "Not Found")
+        for endpoint, call, inside in fitting:
+            if endpoint.method == head.method:
+                answer = partial(call, holder, inside)
+                return self._admission(endpoint, holder, answer)
+        allowed = ", ".join(sorted({endpoint.method for endpoint, _, _ in fitting}))
+        raise BadRequestError(405, "Method Not Allowed", (("allow", allowed),))
+
+    def _fitting(self, path: str) -> list[tuple[Endpoint, "_Call", dict[str, str]]]:
+        """The endpoints of a path, which have the same roles, and what is in it."""
+        fixed = self._fixed.get(path)
+        if fixed is not None:
+            return [(endpoint, call, {}) for endpoint, call in fixed]
+        return [
+            (endpoint, call, found.groupdict())
+            for endpoint, call in self._others
+            if (found := endpoint.pattern.fullmatch(path))
+        ]
+
+    def _holder(self, head: HttpRequest, roles: frozenset[Role]) -> Holder:
+        holder = self._keys.holder(head.token())
+        if holder is None:
+            raise BadRequestError(
+                401,
+                "a valid token is needed: Authorization: Bearer TOKEN",
+                (("www-authenticate", "Bearer"),),
+            )
+        if holder.role not in roles:
+            first = "/" + head.path.lstrip("/").partition("/")[0]
+            names = " or ".join(sorted(roles))
+            raise BadRequestError(403, f"{first} is for {names}, not for {holder.role}")
+        return holder
+
+    def _admission(
+        self,
+        endpoint: Endpoint,
+        holder: Holder | None,
+        answer: Callable[[HttpRequest], Any],
+    ) -> Admission:
+        if holder is None:  # of strangers no body is expected
+            return Admission(answer, MAX_HEAD_BYTES, self._body_seconds, is_kept=False)
+        most = MAX_FRAME_BYTES
+        if holder.role is Role.BROKER:
+            most = MAX_BROKER_BODY_BYTES
+        return Admission(
+            answer,
+            max(most, endpoint.largest),
+            LARGER_BODY_SECONDS if endpoint.largest else self._body_seconds,
+            is_kept=holder.role in _KEPT,
+        )
 
 
-def _first_part(endpoint: Endpoint) -> str:
-    return f"/{endpoint.path.split('/')[1]}"
+_Call = Callable[[Holder | None, Mapping[str, str], HttpRequest], Any]
 
 
-def _add(app: FastAPI, endpoint: Endpoint) -> None:
-    statuses = sorted({*_ALWAYS, *endpoint.refusals})
-    names = " or ".join(sorted(endpoint.roles))
-    bearer = HTTPBearer(auto_error=False, description="The token of a fleet's role.")
-    is_text = isinstance(endpoint.answer, str)
-    app.add_api_route(
-        endpoint.path,
-        endpoint.call,
-        methods=[endpoint.method],
-        response_model=None if is_text else endpoint.answer,
-        response_class=Response if is_text else JSONResponse,
-        response_description="Done.",
-        responses=_text(endpoint.answer) | _refusals(statuses),
-        tags=[names if endpoint.roles != ANYONE else "anyone with a token"],
-        dependencies=[Security(bearer)],
-    )
+def _caller(endpoint: Endpoint) -> _Call:
+    """Answers a request whose head was let in, with what is in its path."""
+    is_async = inspect.iscoroutinefunction(endpoint.call)
+    body = endpoint.body
+    reader = None if body in (None, bytes) else BodyReader(body)
+
+    def arguments(
+        holder: Holder | None, inside: Mapping[str, str], request: HttpRequest
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            name: holder if kind is Holder else request
+            for name, kind in endpoint.given.items()
+        }
+        if body is not None:
+            found["body"] = (
+                request.body if reader is None else reader.read(request.body)
+            )
+        for text in endpoint.texts:
+            found[text.name] = text.read(
+                inside if text.place == "path" else request.query
+            )
+        return found
+
+    async def call(
+        holder: Holder | None, inside: Mapping[str, str], request: HttpRequest
+    ) -> HttpAnswer:
+        try:
+            given = arguments(holder, inside, request)
+            if is_async:
+                found = await endpoint.call(**given)
+            else:
+                found = await asyncio.to_thread(endpoint.call, **given)
+        except RefusalError as refusal:
+            return _refusal(refusal.status, refusal.message)
+        except FieldError as error:
+            return _refusal(422, error.message)
+        except sqlite3.Error as error:
+            return _refusal(503, f"the state cannot be stored: {error}")
+        return _answer(found, endpoint.media_type)
+
+    return call
 
 
-def _add_others(app: FastAPI, service: Service) -> None:
-    app.add_api_route(
-        "/metrics",
-        service.metrics,
-        response_class=Response,
-        responses=_text("text/plain") | _refusals(_ALWAYS),
-        tags=["operator"],
-        dependencies=[Security(HTTPBearer(auto_error=False))],
-    )
-    health, answer = service.health
-    app.add_api_route("/health", health, response_model=answer, tags=["anybody"])
-    page: list[str] = []
-
-    async def docs() -> HTMLResponse:
-        if not page:
-            page.append(docs_page(app.openapi()))
-        return HTMLResponse(page[0])
-
-    for path, call in {"/docs": docs, **service.pages}.items():
-        app.add_api_route(path, call, include_in_schema=False)
+def _answer(found: Any, media_type: str) -> HttpAnswer:
+    if isinstance(found, HttpAnswer):
+        return found
+    if media_type == _JSON:
+        content = msgspec.json.encode(Empty() if found is None else found)
+        return HttpAnswer(200, content)
+    if isinstance(found, str):
+        return HttpAnswer(200, found.encode(), f"{media_type}; charset=utf-8")
+    no_copy = (("cache-control", "no-store"),)
+    return HttpAnswer(200, b"", media_type, no_copy, found)
 
 
-def _text(answer: type | str) -> dict[int | str, dict[str, Any]]:
-    """How an answer that is text is described; others describe themselves."""
-    if not isinstance(answer, str):
-        return {}
-    return {200: {"content": {answer: {"schema": {"type": "string"}}}}}
-
-
-def _refusals(statuses: Iterable[int]) -> dict[int | str, dict[str, Any]]:
-    return {
-        status: {"model": Problem, "description": _MEANINGS[status]}
-        for status in statuses
-    }
-
-
-def _answer_errors(app: FastAPI) -> None:
-    """Every error is {"error": text}, and says nothing back that was sent."""
-
-    async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RefusalError)
-        return _error(error.status, error.message)
-
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        shown = [_where(e) for e in error.errors()[:_SHOWN]]
-        return _error(422, "; ".join(shown))
-
-    async def other(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        # The framework says 400 of JSON that it cannot read for its depth or size.
-        status = 422 if error.status_code == 400 else error.status_code
-        return _error(status, str(error.detail), error.headers)
-
-    async def not_stored(request: Request, error: Exception) -> Response:
-        return _error(503, f"the state cannot be stored: {error}")
-
-    app.add_exception_handler(RefusalError, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, other)
-    app.add_exception_handler(sqlite3.Error, not_stored)
-
-
-def _where(error: dict[str, Any]) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    return f"{place}: {error['msg'].removeprefix('Value error, ')}"
-
-
-def _error(status: int, text: str, headers: Any = None) -> Response:
+def _refusal(status: int, text: str) -> HttpAnswer:
     plain = text.encode("utf-8", "backslashreplace").decode()
-    return Response(
-        msgspec.json.encode({"error": plain}),
-        status,
-        headers,
-        media_type="application/json",
-    )
+    return HttpAnswer(status, msgspec.json.encode(ErrorAnswer(plain)))
+
+
+def page_endpoints(index: str) -> list[Endpoint]:
+    """The files of the page, of which one is the first: they hold no data, and are for
+    anybody."""
+
+    def sending(name: str) -> Callable[..., Any]:
+        async def page(request: HttpRequest) -> HttpAnswer:
+            return _asset_answer(request, name)
+
+        return page
+
+    files = {"/": index, **{f"{_PAGES}{name}": name for name in ASSETS}}
+    return [
+        Endpoint("GET", path, frozenset(), sending(name), shown=False)
+        for path, name in files.items()
+    ]
+
+
+def _asset_answer(request: HttpRequest, name: str) -> HttpAnswer:
+    """304 and no content if whoever asks has it already; what somebody on the way has
+    packed is the same file to us."""
+    found = asset(name)
+    headers = (*HEADERS.items(), ("ETag", found.etag))
+    tags = request.headers.get("if-none-match", "").split(",")
+    if found.etag in [tag.strip().removeprefix("W/") for tag in tags]:
+        return HttpAnswer(304, headers=headers)
+    return HttpAnswer(200, found.content, found.media_type, headers)

@@ -7,7 +7,7 @@ question.
 import asyncio
 import logging
 import ssl as tls
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -65,9 +65,14 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpAnswer:
+    """A whole answer or, with a `stream`, one that goes on until that ends; `headers`
+    are those beside its type and its length."""
+
     status: int
     body: bytes = b""
     content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+    stream: AsyncGenerator[bytes, None] | None = None
 
 
 def split_target(target: str) -> tuple[str, dict[str, str]]:

@@ -1,18 +1,22 @@
-"""One port that speaks HTTP and WebSocket.
+"""One port that speaks HTTP and, for brokers, WebSocket.
 
 Every connection begins as plain HTTP (`HttpConnection`) and stays that, request by
-request, or becomes a WebSocket (`Connection`). A `Handler` is told what comes of them;
-a `Door` keeps strangers out when there is hardly any room left. However many there
-are, one timer looks after all their deadlines.
+request, or becomes a WebSocket (`Connection`). Brokers `serve` a `Handler`, which is
+told what comes of them; a `Door` keeps strangers out when there is hardly any room
+left. Other processes `serve_http`: who may ask, and with how much, is decided by the
+head of a request, before its body is read. However many connections there are, one
+timer looks after all their deadlines.
 """
 
 import asyncio
 import logging
 import socket
 import ssl as tls
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import ExitStack, aclosing, suppress
+from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import h11
 import msgspec
@@ -29,6 +33,7 @@ from brokerwise.runtime.net.connection import (
 )
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, split_target
 from brokerwise.runtime.process.logs import limited
+from brokerwise.runtime.protocol.fields import ErrorAnswer
 from brokerwise.runtime.protocol.limits import (
     CLOSE_SECONDS,
     LOGIN_SECONDS,
@@ -73,6 +78,31 @@ class Handler(Protocol):
         """Answer a plain request. It is not cancelled if the other end goes away. What
         it raises becomes a 500."""
         raise NotImplementedError
+
+
+class Admission(NamedTuple):
+    """How a request goes on whose head has come: its body may be so long and take so
+    many seconds, `answer` answers it, and the connection is kept afterwards or not.
+    What `answer` raises becomes a 500; it is not cancelled if the other end goes away.
+    """
+
+    answer: Callable[[HttpRequest], Awaitable[HttpAnswer]]
+    max_bytes: int
+    body_seconds: float
+    is_kept: bool = True
+
+
+Admit = Callable[[HttpRequest], Admission]
+
+
+class BadRequestError(Exception):
+    """A request that goes no further: the status that says so, and why."""
+
+    def __init__(
+        self, status: int, reason: str, headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        self.status, self.reason, self.headers = status, reason, headers
+        super().__init__(reason)
 
 
 class Door(Protocol):
@@ -148,24 +178,27 @@ class Member(Protocol):
 
 
 class Listener:
-    """What all connections of one server share."""
+    """What all connections of one server share: of a broker's a `handler`, of others
+    `admit`, which raises BadRequestError for a request that goes no further."""
 
     def __init__(
         self,
-        handler: Handler,
+        handler: Handler | None = None,
+        admit: Admit | None = None,
         *,
-        queue_bytes: int,
-        max_bytes: int,
-        login_seconds: float,
-        close_seconds: float,
+        queue_bytes: int = SESSION_QUEUE_BYTES,
+        max_bytes: int = MAX_FRAME_BYTES,
+        login_seconds: float = LOGIN_SECONDS,
+        close_seconds: float = CLOSE_SECONDS,
         door: Door | None = None,
     ) -> None:
-        self.handler = handler
+        self.handler, self.admit = handler, admit
         self.door = door
         self.loop = asyncio.get_running_loop()
         self.queue_bytes = queue_bytes
         self.max_bytes = max_bytes
         self.unfinished: Deadlines[Member] = Deadlines(login_seconds)
+        self.bodies: dict[float, Deadlines[Member]] = {}  # that have another time
         self.ending: Deadlines[Member] = Deadlines(close_seconds)
         self.members: set[Member] = set()
         self.stopping = False
@@ -176,7 +209,7 @@ class Listener:
 
     def leave(self, member: Member) -> None:
         """It has gone, or become another kind of connection."""
-        self.unfinished.end(member)
+        self.end_request(member)
         self.ending.end(member)
         self.members.discard(member)
         if self.stopping and not self.members:
@@ -185,14 +218,27 @@ class Listener:
     def await_request(self, member: Member) -> None:
         self.unfinished.begin(member, self.loop.time())
 
+    def await_body(self, member: Member, seconds: float) -> None:
+        """From now on: its token is good."""
+        self.unfinished.end(member)
+        found = self.bodies.setdefault(seconds, Deadlines(seconds))
+        found.begin(member, self.loop.time())
+
+    def end_request(self, member: Member) -> None:
+        """All of it has come, or nothing more will."""
+        self.unfinished.end(member)
+        for deadlines in self.bodies.values():
+            deadlines.end(member)
+
     def await_end(self, member: Member) -> None:
         self.ending.begin(member, self.loop.time())
 
     def sweep(self) -> None:
         """See to those whose time is over."""
         now = self.loop.time()
-        for late in (*self.unfinished.run_out(now), *self.ending.run_out(now)):
-            late.expire()
+        for deadlines in (self.unfinished, *self.bodies.values(), self.ending):
+            for late in deadlines.run_out(now):
+                late.expire()
 
     def stop(self) -> None:
         """Tell all members; `emptied` is set when the last has gone."""
@@ -218,16 +264,20 @@ class Connection(WebSocket):
         For the handler: whatever it wants to find here.
     """
 
-    __slots__ = ("_listener", "_told", "opened_at", "owner", "path")
+    __slots__ = ("_handler", "_listener", "_told", "opened_at", "owner", "path")
 
     def __init__(
-        self, transport: asyncio.Transport, listener: Listener, path: str
+        self,
+        transport: asyncio.Transport,
+        listener: Listener,
+        handler: Handler,
+        path: str,
     ) -> None:
         reader = FrameReader(masked=True, max_bytes=listener.max_bytes)
         super().__init__(transport, reader, listener.queue_bytes)
-        self._listener = listener
+        self._listener, self._handler = listener, handler
         self._told = False  # the handler, that it has closed
-        self._deliver = partial(listener.handler.received, self)
+        self._deliver = partial(handler.received, self)
         self.opened_at = listener.loop.time()
         self.path = path
         self.owner: Any = None
@@ -236,7 +286,7 @@ class Connection(WebSocket):
     def begin(self, data: bytes) -> None:
         """Tell the handler that it is open, and what came right after the request."""
         try:
-            self._listener.handler.opened(self)
+            self._handler.opened(self)
         except BaseException:
             self.abort()
             raise
@@ -260,7 +310,7 @@ class Connection(WebSocket):
         if self._told:
             return
         try:
-            self._listener.handler.overflowed(self)
+            self._handler.overflowed(self)
         except BaseException:
             self.abort()
             raise
@@ -272,7 +322,7 @@ class Connection(WebSocket):
         """The handler hears of it now, so that it writes no more."""
         if not self._told:
             self._told = True
-            self._listener.handler.closed(self)
+            self._handler.closed(self)
 
     def _ended(self) -> None:
         self._listener.leave(self)
@@ -282,23 +332,19 @@ class Connection(WebSocket):
 # Plain HTTP
 
 
-class BadRequestError(Exception):
-    """A request that cannot be read: the status that says so, and why."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        self.status, self.reason = status, reason
-        super().__init__(reason)
-
-
 class HttpConnection(asyncio.Protocol):
     """Reads one request after the other, each within its time and its size, and has
-    the handler answer it; the next is read when the answer is on its way."""
+    it answered; the next is read when the answer is on its way. An answer that streams
+    is the last one."""
 
     __slots__ = (
+        "_admission",
         "_answering",
         "_body",
         "_choked",
+        "_drained",
         "_guarded",
+        "_head",
         "_http",
         "_listener",
         "_over",
@@ -312,9 +358,12 @@ class HttpConnection(asyncio.Protocol):
         self._listener = listener
         self._http: h11.Connection | None = None  # made when the first byte comes
         self._request: h11.Request | None = None
+        self._head: HttpRequest | None = None  # of the request, if it was admitted
+        self._admission: Admission | None = None
         self._body = bytearray()
         self._answering: asyncio.Task[None] | None = None
         self._choked = False  # the other end does not read its answers
+        self._drained: asyncio.Future[None] | None = None  # a stream waits for that
         self._guarded: Door | None = None  # who decides on each request, if anyone
         self._over = False  # what comes is dropped
 
@@ -339,6 +388,8 @@ class HttpConnection(asyncio.Protocol):
         self._advance(self._http)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._over and self._answering is not None:  # a stream: nobody is there
+            self._answering.cancel()
         self._over = True
         self._listener.leave(self)
 
@@ -347,6 +398,8 @@ class HttpConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._choked = False
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
         if self._http is not None:
             self._advance(self._http)
 
@@ -399,16 +452,22 @@ class HttpConnection(asyncio.Protocol):
             case h11.Request():
                 self._request = event
                 self._check_admission(event)
-                if _wants_websocket(event):
-                    self._upgrade(http, event)
+                handler = self._listener.handler
+                if handler is not None and _wants_websocket(event):
+                    self._upgrade(http, event, handler)
                 else:
                     self._expect_body(http, event)
             case h11.Data():
                 self._body += event.data
                 self._check_size(len(self._body))
             case h11.EndOfMessage() if self._request is not None:
-                request = _whole(self._request, bytes(self._body))
-                self._listener.unfinished.end(self)
+                body = bytes(self._body)
+                request = (
+                    _whole(self._request, body)
+                    if self._head is None
+                    else replace(self._head, body=body)
+                )
+                self._listener.end_request(self)
                 self._transport.pause_reading()
                 self._answering = self._listener.loop.create_task(
                     self._answer(http, request)
@@ -418,6 +477,10 @@ class HttpConnection(asyncio.Protocol):
         door = self._guarded
         if door is not None and not door.lets_in(*_who_asks(request)):
             raise BadRequestError(503, door.refuse())
+        if self._listener.admit is not None:
+            self._head = _whole(request, b"")
+            self._admission = self._listener.admit(self._head)
+            self._listener.await_body(self, self._admission.body_seconds)
 
     def _expect_body(self, http: h11.Connection, request: h11.Request) -> None:
         for name, value in request.headers:
@@ -428,11 +491,14 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(http.send(go_on) or b"")
 
     def _check_size(self, size: int) -> None:
-        if size > self._listener.max_bytes:
-            limit = self._listener.max_bytes
+        admission = self._admission
+        limit = self._listener.max_bytes if admission is None else admission.max_bytes
+        if size > limit:
             raise BadRequestError(413, f"the body is longer than {limit:,} bytes")
 
-    def _upgrade(self, http: h11.Connection, request: h11.Request) -> None:
+    def _upgrade(
+        self, http: h11.Connection, request: h11.Request, handler: Handler
+    ) -> None:
         response = _accept(request)
         self._transport.write(response.serialize())
         self._over = True
@@ -442,33 +508,78 @@ class HttpConnection(asyncio.Protocol):
         listener = self._listener
         listener.leave(self)
         path = request.target.decode("ascii")
-        connection = Connection(self._transport, listener, path)
+        connection = Connection(self._transport, listener, handler, path)
         connection.begin(http.trailing_data[0])
 
     async def _answer(self, http: h11.Connection, request: HttpRequest) -> None:
-        answer = await self._answer_of_handler(request)
+        answer = await self._answer_to(request)
+        if answer.stream is not None:
+            await self._stream(http, answer, answer.stream)
+            return
         self._answering = None
         if self._over:
             return
         self._listener.await_request(self)
-        self._send(http, answer, last=self._listener.stopping)
+        is_kept = self._admission is None or self._admission.is_kept
+        self._send(http, answer, last=self._listener.stopping or not is_kept)
         if http.our_state is not h11.DONE or http.their_state is not h11.DONE:
             self._over = True
             self._transport.close()
             return
         http.start_next_cycle()
-        self._request, self._body = None, bytearray()
+        self._request, self._head, self._body = None, None, bytearray()
         self._transport.resume_reading()
         self._advance(http)
 
-    async def _answer_of_handler(self, request: HttpRequest) -> HttpAnswer:
+    async def _answer_to(self, request: HttpRequest) -> HttpAnswer:
+        handler, admission = self._listener.handler, self._admission
         try:
-            return await self._listener.handler.answer(request)
+            if admission is not None:
+                return await admission.answer(request)
+            assert handler is not None
+            return await handler.answer(request)
         except Exception as cause:
-            what = f"{request.method} {request.path} failed"
-            context = {"message": what, "exception": cause}
-            self._listener.loop.call_exception_handler(context)
+            self._report(f"{request.method} {request.path} failed", cause)
             return _saying(500, "this is our fault; the log says more")
+
+    def _report(self, what: str, cause: Exception) -> None:
+        context = {"message": what, "exception": cause}
+        self._listener.loop.call_exception_handler(context)
+
+    async def _stream(
+        self,
+        http: h11.Connection,
+        answer: HttpAnswer,
+        stream: AsyncGenerator[bytes, None],
+    ) -> None:
+        """Send what comes, each part when the one before has gone. What the other end
+        sends meanwhile is dropped; that it goes away ends the stream."""
+        async with aclosing(stream):
+            if self._over:
+                return
+            self._over = True
+            self._transport.resume_reading()
+            headers = [("content-type", answer.content_type), ("connection", "close")]
+            head = h11.Response(
+                status_code=answer.status, headers=[*headers, *answer.headers]
+            )
+            self._transport.write(http.send(head) or b"")
+            try:
+                async for part in stream:
+                    self._transport.write(http.send(h11.Data(data=part)) or b"")
+                    await self._drain()
+                self._transport.write(http.send(h11.EndOfMessage()) or b"")
+            except Exception as cause:
+                self._report("an answer ended early", cause)
+                self._transport.abort()
+            finally:
+                self._answering = None
+                self._transport.close()
+
+    async def _drain(self) -> None:
+        while self._choked:
+            self._drained = self._listener.loop.create_future()
+            await self._drained
 
     def _refuse(self, http: h11.Connection, refusal: BadRequestError) -> None:
         """Say why, once, and hear no more."""
@@ -480,7 +591,7 @@ class HttpConnection(asyncio.Protocol):
             refusal.reason,
         )
         if http.our_state in _CAN_ANSWER:
-            answer = _saying(refusal.status, refusal.reason)
+            answer = _saying(refusal.status, refusal.reason, refusal.headers)
             self._send(http, answer, last=True)
         self._linger()
 
@@ -494,10 +605,10 @@ class HttpConnection(asyncio.Protocol):
             self._transport.close()
 
     def _send(self, http: h11.Connection, answer: HttpAnswer, *, last: bool) -> None:
-        headers = [
-            ("content-type", answer.content_type),
-            ("content-length", str(len(answer.body))),
-        ]
+        headers = list(answer.headers)
+        if answer.status not in _BODILESS:
+            headers.append(("content-type", answer.content_type))
+            headers.append(("content-length", str(len(answer.body))))
         if last:
             headers.append(("connection", "close"))
         asked = self._request.method if self._request is not None else b""
@@ -541,8 +652,10 @@ def _whole(request: h11.Request, body: bytes) -> HttpRequest:
     return HttpRequest(request.method.decode("ascii"), path, query, headers, body)
 
 
-def _saying(status: int, error: str) -> HttpAnswer:
-    return HttpAnswer(status, msgspec.json.encode({"error": error}))
+def _saying(
+    status: int, error: str, headers: tuple[tuple[str, str], ...] = ()
+) -> HttpAnswer:
+    return HttpAnswer(status, msgspec.json.encode(ErrorAnswer(error)), headers=headers)
 
 
 def _wants_websocket(request: h11.Request) -> bool:
@@ -600,16 +713,18 @@ class Server:
         self._timer = self._listener.loop.call_later(self._pause, self._sweep)
         self._listener.sweep()
 
-    async def close(self) -> None:
+    async def close(self, seconds: float | None = None) -> None:
         """Stop: no new connection, WebSockets closed with 1001, requests answered if
-        they had come whole; who is not done in CLOSE_SECONDS is cut off. The handler
-        has been told of every end when this returns. Cancelled, it cuts off at once.
+        they had come whole; who is not done in so many seconds, or in `close_seconds`,
+        is cut off. The handler has been told of every end when this returns. Cancelled,
+        it cuts off at once.
         """
         self._server.close()
         self._listener.stop()
+        if seconds is None:
+            seconds = self._listener.ending.seconds
         try:
             with suppress(TimeoutError):
-                seconds = self._listener.ending.seconds
                 await asyncio.wait_for(self._listener.emptied.wait(), seconds)
         finally:
             self._timer.cancel()
@@ -646,6 +761,32 @@ async def serve(
         close_seconds=close_seconds,
         door=door,
     )
+    return await _open(listener, host, port, ssl)
+
+
+async def serve_http(
+    admit: Admit,
+    *,
+    host: str,
+    port: int,
+    ssl: tls.SSLContext | None = None,
+    login_seconds: float = LOGIN_SECONDS,
+) -> Server:
+    """As `serve`, without WebSockets. A connection has `login_seconds` for the head of
+    a request; what its body may have, `admit` says."""
+    listener = Listener(admit=admit, login_seconds=login_seconds)
+    return await _open(listener, host, port, ssl)
+
+
+def url_of(host: str, port: int, *, secure: bool) -> str:
+    """Where a service can be reached."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if secure else 'http'}://{shown}:{port}"
+
+
+async def _open(
+    listener: Listener, host: str, port: int, ssl: tls.SSLContext | None
+) -> Server:
     if ssl is not None:
         return Server(listener, await _SecureServer.open(listener, host, port, ssl))
     server = await listener.loop.create_server(

@@ -35,7 +35,7 @@ logging.getLogger("brokerwise").addHandler(logging.NullHandler())
 
 # What others log. Py4J says of each lost connection to the JVM, with a traceback, and
 # some of it under no name, what we say once in our own words.
-_OTHERS = {"uvicorn": logging.WARNING, "py4j": logging.CRITICAL}
+_OTHERS = {"py4j": logging.CRITICAL}
 _NO_NAME = "root"
 _TOKEN = re.compile(r"\b(user|broker|operator)\.[\w-]+\.[0-9a-f]{16,}")
 _TEXT = re.compile(r"[\d:.T-]+Z [A-Z]+ \S+ \S+: (.*)", re.DOTALL)

@@ -11,6 +11,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.protocol.fields import Count, Name
 from brokerwise.runtime.protocol.limits import (
     MAX_CURSORS_PER_FRAME,
     MAX_NAME_BYTES,
@@ -22,9 +23,6 @@ from brokerwise.runtime.protocol.limits import (
 )
 from brokerwise.runtime.protocol.names import refusal
 
-# msgspec counts characters; `_check_names` counts bytes, and says what else is wrong.
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_BYTES)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_SEQ)]
 Seq = Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQ)]
 Topics = Annotated[tuple[Name, ...], msgspec.Meta(max_length=MAX_TOPICS_PER_FRAME)]
 Cursor = tuple[Name, Name, Count, Count]  # topic, source, epoch, seq

@@ -7,6 +7,7 @@ MAX_FRAME_BYTES = 1 << 20  # of a frame from a client, and of a body over HTTP
 MAX_HEAD_BYTES = 16 << 10  # of the head of an HTTP request
 MAX_ANSWER_BYTES = 64 << 20  # of a body or a frame that answers us
 MAX_TOPICS_PER_FRAME = 10_000
+MAX_TOPICS = 100_000  # that there may be without a plan; more are unknown
 MAX_CURSORS_PER_FRAME = 100_000
 MAX_TOKEN_LENGTH = 1_024
 MAX_REASON_LENGTH = 1_024  # why a client declines a move

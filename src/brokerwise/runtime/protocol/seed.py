@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from brokerwise.runtime.protocol.control import OverlayPart
+from brokerwise.runtime.protocol.fleet import OverlayPart
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.protocol.control import Axis
+from brokerwise.runtime.protocol.fleet import Axis
 
 PREFIX = "subchannel/"
 

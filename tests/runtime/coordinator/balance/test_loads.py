@@ -9,9 +9,9 @@ from brokerwise.runtime.coordinator.balance.loads import (
     StoredFleet,
     fleet_loads,
 )
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState
-from brokerwise.runtime.net.refusals import UnavailableError
-from brokerwise.runtime.protocol.control import BalancePage
+from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.net.errors import UnavailableError
+from brokerwise.runtime.protocol.fleet import BalancePage, BrokerState
 
 
 def up(name: str, epoch: int = 1) -> Broker:

@@ -8,26 +8,25 @@ from tests.runtime.coordinator.seeds import States
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.coordinator.balance.options import (
     BalanceMode,
-    BalanceOptions,
     planner_options,
     read_mode,
     write_mode,
 )
 from brokerwise.runtime.coordinator.balance.proposals import (
-    BrokerChange,
-    DecisionState,
-    PlannedMove,
-    Proposal,
+    BrokerRecord,
+    MoveRecord,
+    ProposalRecord,
     find_decision,
     read_decision,
     store_proposal,
 )
 from brokerwise.runtime.coordinator.store import setting
+from brokerwise.runtime.protocol.balance import AutomaticOptions, DecisionState
 
-PROPOSAL = Proposal(
+PROPOSAL = ProposalRecord(
     "planned",
-    (BrokerChange("b0", 1, 24, 18), BrokerChange("b1", 0, 0, 6)),
-    (PlannedMove("ann", "b0", "b1", 7),),
+    (BrokerRecord("b0", 1, 24, 18), BrokerRecord("b1", 0, 0, 6)),
+    (MoveRecord("ann", "b0", "b1", 7),),
     bound=5,
     moves_before=2,
     period_seconds=60,
@@ -40,7 +39,7 @@ STORED_PROPOSAL = (
     '"moves_before":2,"period_seconds":60,"capacity":9.5,"broker_hour":null}'
 )
 DIGEST = "53794eb6f3ab950714e7397aad9ff6725cdf260ea4c3c3495ae651ab1a9b90dc"
-MODE = BalanceMode(True, False, BalanceOptions(beta=2.0, capacity=5.0))
+MODE = BalanceMode(True, False, AutomaticOptions(beta=2.0, capacity=5.0))
 STORED_MODE = (
     '{"automatic":true,"paused":false,"wishes":{"policy":"planned","alpha":0.1,'
     '"beta":2.0,"gamma":0.5,"theta":0.0,"max_moves":null,"max_bytes":null,"hot":null,'
@@ -70,13 +69,13 @@ def test_the_mode_is_stored_as_ever(states: States) -> None:
 
 
 def test_thresholds_of_operators_are_by_the_second_of_planners_by_the_period() -> None:
-    options = BalanceOptions(beta=2.0, theta=3.0, hot=0.2, max_moves=4)
+    options = AutomaticOptions(beta=2.0, theta=3.0, hot=0.2, max_moves=4)
     asked = planner_options(options)
     assert (asked.beta, asked.theta, asked.hot, asked.max_moves) == (120, 180, 0.2, 4)
 
 
 def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match="gamma: found -1"):
-        BalanceOptions(gamma=-1)
+        AutomaticOptions(gamma=-1)
     with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(b'{"gamma": "high"}', type=BalanceOptions)
+        msgspec.json.decode(b'{"gamma": "high"}', type=AutomaticOptions)

@@ -18,7 +18,7 @@ from tests.runtime.coordinator.fakes import (
 from tests.runtime.coordinator.seeds import OVERLAY, PLANNED
 from tests.runtime.coordinator.watching import in_state, place, where
 
-from brokerwise.runtime.protocol.control import MoveAnswer
+from brokerwise.runtime.protocol.fleet import MoveAnswer
 from brokerwise.runtime.protocol.seed import Seed, SeedBroker, SeedSession
 
 

@@ -5,27 +5,28 @@ from dataclasses import replace
 
 import pytest
 
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState
-from brokerwise.runtime.coordinator.status import MoveStatus
-from brokerwise.runtime.coordinator.watch.lines import (
+from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.watch.memory import LoadHistory, LoadSpread
+from brokerwise.runtime.coordinator.watch.server import broker_row
+from brokerwise.runtime.protocol.fleet import (
+    BrokerState,
+    Heartbeat,
+    MoveState,
+    MoveStatus,
+)
+from brokerwise.runtime.protocol.watch import (
     ChannelRow,
     DataLine,
     DatasetRow,
+    FleetEvent,
     FleetInfo,
     HelloLine,
     Line,
     TickLine,
+    TopicRow,
     TopicsLine,
-    broker_row,
     encode_line,
 )
-from brokerwise.runtime.coordinator.watch.memory import (
-    FleetEvent,
-    LoadHistory,
-    LoadSpread,
-    TopicRow,
-)
-from brokerwise.runtime.protocol.control import Heartbeat
 
 UP = Broker("b0", "ws://h", 1, BrokerState.UP, 4, 10.0, 1_000, None, None, 0)
 REPORT = Heartbeat("b0", 4, 7, 8, 100, 200, 12.34567)
@@ -67,7 +68,7 @@ def hello() -> HelloLine:
     return HelloLine(fleet, 1.0, history.columns())
 
 
-MOVE = MoveStatus(3, "ann", "b0", "b1", "done", "")
+MOVE = MoveStatus(3, "ann", "b0", "b1", MoveState.DONE, "")
 TICK = TickLine(
     at=9.0,
     brokers=[broker_row(UP, REPORT, 60)],
@@ -85,7 +86,15 @@ TICK = TickLine(
     paused=False,
     moves={"done": 1},
 )
-TOPIC = TopicRow("news", "b0", 2.0, 9.0, 300.0, 250.0, False)
+TOPIC = TopicRow(
+    topic="news",
+    broker="b0",
+    received_per_second=2.0,
+    p50_ms=9.0,
+    p90_ms=300.0,
+    target_ms=250.0,
+    met=False,
+)
 CHANNEL = ChannelRow("near", 10.0, 4, 50.0, 456.7, 33, "", 0)
 DATASET = DatasetRow("reports", "append", 70, 80, 40.0, 3, "")
 
@@ -105,8 +114,8 @@ DATASET = DatasetRow("reports", "append", 70, 80, 40.0, 3, "")
         (
             TICK,
             '{"kind":"tick","at":9.0,"brokers":[{"name":"b0","state":"up","sinc'
-            'e":10.0,"sessions":7,"topics":8,"load":12.346,"capacity":16.667,"r'
-            'eceived":100,"delivered":200}],"sessions":7,"messages_per_second":'
+            'e":10.0,"sessions":7,"load":12.346,"capacity":16.667,"received":10'
+            '0,"delivered":200,"topics":8}],"sessions":7,"messages_per_second":'
             '1.5,"deliveries_per_second":2.0,"max_load":3.0,"mean_load":2.0,"co'
             'v":0.5,"p90_ms":null,"moved":[{"id":3,"user":"ann","from":"b0","to'
             '":"b1","state":"done","reason":""}],"last_move":8.5,"mind":"manual'

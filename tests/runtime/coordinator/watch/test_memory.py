@@ -12,23 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.coordinator.balance.proposals import DecisionState
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, Then
-from brokerwise.runtime.coordinator.moves import Move, MoveState
-from brokerwise.runtime.coordinator.orders import LoadPage, TopicLoad
+from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.moves import Move
 from brokerwise.runtime.coordinator.watch.memory import (
     KEPT_EVENTS,
     KEPT_POINTS,
     SHOWN_TOPICS,
     DecisionSummary,
-    FleetEvent,
     FleetState,
     LoadHistory,
     LoadSpread,
     MessageMeter,
     MessageRate,
     TopicBoard,
-    TopicRow,
     WatchMemory,
     busiest,
     events_between,
@@ -37,7 +33,16 @@ from brokerwise.runtime.coordinator.watch.memory import (
     topic_rows,
 )
 from brokerwise.runtime.coordinator.watch.polling import PollSchedule
-from brokerwise.runtime.protocol.control import Heartbeat
+from brokerwise.runtime.protocol.balance import DecisionState
+from brokerwise.runtime.protocol.fleet import (
+    BrokerState,
+    Heartbeat,
+    MoveState,
+    Then,
+    TopicLoad,
+    TrafficPage,
+)
+from brokerwise.runtime.protocol.watch import FleetEvent, TopicRow
 
 LOADS = st.lists(st.floats(0.001, 1e6), min_size=1, max_size=20)
 
@@ -349,24 +354,31 @@ def test_only_the_last_events_are_kept() -> None:
     assert "coordinator up" not in {event.what for event in watch.events}
 
 
+def load(delivered: int, rate: float, p50: float, p90: float) -> TopicLoad:
+    return TopicLoad(
+        delivered=delivered, received_per_second=rate, p50_ms=p50, p90_ms=p90
+    )
+
+
 TOPIC_LOADS = st.builds(
-    TopicLoad, st.integers(0, 2), st.floats(0, 50), st.floats(0, 9), st.floats(0, 500)
+    load, st.integers(0, 2), st.floats(0, 50), st.floats(0, 9), st.floats(0, 500)
 )
-PAGES = st.builds(LoadPage, st.dictionaries(st.sampled_from("abcdefgh"), TOPIC_LOADS))
+TOPICS = st.dictionaries(st.sampled_from("abcdefgh"), TOPIC_LOADS)
+PAGES = st.builds(TrafficPage, topics=TOPICS)
 TARGETS = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 300))
 
 
-def page(**topics: tuple[int, float, float]) -> LoadPage:
+def page(**topics: tuple[int, float, float]) -> TrafficPage:
     """Topics with what was delivered, what comes in a second, and the p90."""
     loads = {
-        name: TopicLoad(delivered, rate, p90 / 2, p90)
+        name: load(delivered, rate, p90 / 2, p90)
         for name, (delivered, rate, p90) in topics.items()
     }
-    return LoadPage(loads)
+    return TrafficPage(topics=loads)
 
 
 def board(
-    pages: Mapping[str, LoadPage], targets: Mapping[str, float] | None = None
+    pages: Mapping[str, TrafficPage], targets: Mapping[str, float] | None = None
 ) -> TopicBoard:
     found = TopicBoard()
     for name, said in pages.items():
@@ -379,16 +391,35 @@ def test_of_a_brokers_page_only_what_is_needed_is_read() -> None:
         b'{"broker": "b0", "steps": {"x": [1]}, "topics": {"news": {"received": 9,'
         b' "delivered": 8, "received_per_second": 1.5, "p50_ms": 2, "p99_ms": 1e9}}}'
     )
-    found = msgspec.json.decode(text, type=LoadPage)
-    assert found == LoadPage({"news": TopicLoad(8, 1.5, 2.0, 0.0)})
+    found = msgspec.json.decode(text, type=TrafficPage)
+    news = TopicLoad(
+        received=9, delivered=8, received_per_second=1.5, p50_ms=2.0, p99_ms=1e9
+    )
+    assert found == TrafficPage("b0", topics={"news": news})
 
 
 def test_a_row_says_whether_the_target_is_met_if_that_can_be_said() -> None:
     said = page(slow=(1, 5.0, 90.0), quick=(1, 6.0, 10.0), silent=(0, 0.0, 0.0))
     rows = {row.topic: row for row in topic_rows("b0", said, {"slow": 50, "quick": 10})}
-    assert rows["slow"] == TopicRow("slow", "b0", 5.0, 45.0, 90.0, 50, False)
+    assert rows["slow"] == TopicRow(
+        topic="slow",
+        broker="b0",
+        received_per_second=5.0,
+        p50_ms=45.0,
+        p90_ms=90.0,
+        target_ms=50,
+        met=False,
+    )
     assert rows["quick"].met is True
-    assert rows["silent"] == TopicRow("silent", "b0", 0.0, None, None, None, None)
+    assert rows["silent"] == TopicRow(
+        topic="silent",
+        broker="b0",
+        received_per_second=0.0,
+        p50_ms=None,
+        p90_ms=None,
+        target_ms=None,
+        met=None,
+    )
     (waiting,) = topic_rows("b0", page(new=(0, 1.0, 0.0)), {"new": 50})
     assert (waiting.target_ms, waiting.met) == (50, None)
 
@@ -412,7 +443,7 @@ def test_a_target_of_nothing_cannot_be_met() -> None:
 
 @given(st.dictionaries(st.sampled_from(["b0", "b1", "b2"]), PAGES), TARGETS)
 def test_the_board_shows_what_all_rows_together_would(
-    pages: dict[str, LoadPage], targets: dict[str, float]
+    pages: dict[str, TrafficPage], targets: dict[str, float]
 ) -> None:
     found = board(pages, targets)
     rows = [
@@ -427,16 +458,19 @@ def test_the_board_shows_what_all_rows_together_would(
 
 
 def test_a_channels_topic_on_two_brokers_is_one() -> None:
-    fires = {"channel/near?type=fire": TopicLoad(1, 1.0, 1.0, 1.0)}
-    floods = {"channel/near?type=flood": TopicLoad(1, 1.0, 1.0, 1.0)}
+    fires = {"channel/near?type=fire": load(1, 1.0, 1.0, 1.0)}
+    floods = {"channel/near?type=flood": load(1, 1.0, 1.0, 1.0)}
     news = page(news=(1, 1.0, 1.0)).topics
-    found = board({"b0": LoadPage(fires | news), "b1": LoadPage(fires | floods)})
+    first = TrafficPage(topics={**fires, **news})
+    found = board({"b0": first, "b1": TrafficPage(topics=fires | floods)})
     assert found.channels() == 2
 
 
 def test_of_very_many_topics_those_are_shown_that_matter() -> None:
     pages = {
-        f"b{b}": LoadPage({f"t{b}-{n}": TopicLoad(1, n, 1, 1) for n in range(1_000)})
+        f"b{b}": TrafficPage(
+            topics={f"t{b}-{n}": load(1, n, 1, 1) for n in range(1_000)}
+        )
         for b in range(3)
     }
     rows = board(pages).rows()

@@ -1,26 +1,26 @@
 """What brokers and the data cluster are asked for, for operators who watch."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.runtime.coordinator.fakes import broker, plain_seed, run, running
 from tests.runtime.coordinator.seeds import COLOCATED
 
 from brokerwise.runtime.coordinator.orders import BrokerClient
-from brokerwise.runtime.coordinator.watch.lines import encode_line
 from brokerwise.runtime.coordinator.watch.polling import ASKED_ALONE, ask_data
 from brokerwise.runtime.net.errors import UnreachableError
-from brokerwise.runtime.protocol.control import Address
 from brokerwise.runtime.protocol.data import (
     ChannelStatus,
     DatasetStatus,
-    KeptAside,
+    RejectedRecord,
     Run,
     SegmentSetAside,
 )
+from brokerwise.runtime.protocol.fleet import Address
+from brokerwise.runtime.protocol.watch import encode_line
 
 
 async def test_a_broker_from_near_by_has_its_topics_and_sessions(
@@ -79,7 +79,7 @@ async def test_one_that_does_not_answer_those_who_look_is_not_taken_for_silent()
 
 DATASET = DatasetStatus("reports", "append", (), "", 1.0, 70, 2, 900, 80, 3, 40.0)
 CHANNEL = ChannelStatus("near", "SELECT 1", (), 10.0, (), 1.0, (), 4, 9, 12, 0, 2)
-ASIDE = KeptAside("", 2, "{", "not JSON", 39.0)
+ASIDE = RejectedRecord("", 2, "{", "not JSON", 39.0)
 RUN = Run(12, 50.0, 0.4567, 1, 2, 4, 33, 100)
 
 
@@ -94,11 +94,14 @@ class PretendData:
     async def datasets(self) -> tuple[DatasetStatus, ...]:
         if self._problem:
             raise UnreachableError("http://h", self._problem)
-        return (DATASET, replace(DATASET, name="clean", rejected=0, last_fed=None))
+        return (
+            DATASET,
+            msgspec.structs.replace(DATASET, name="clean", rejected=0, last_fed=None),
+        )
 
     async def dataset(self, name: str) -> DatasetStatus:
         self.asked.append(name)
-        return replace(DATASET, last_rejected=(ASIDE,))
+        return msgspec.structs.replace(DATASET, last_rejected=(ASIDE,))
 
     async def channels(self) -> tuple[ChannelStatus, ...]:
         return self._channels
@@ -108,7 +111,7 @@ class PretendData:
         if name in self.dropped:
             raise UnreachableError("http://h", "dropped")
         found = next(each for each in self._channels if each.name == name)
-        return replace(found, last_runs=(RUN,) if found.runs else ())
+        return msgspec.structs.replace(found, last_runs=(RUN,) if found.runs else ())
 
 
 def told(source: PretendData) -> dict[str, Any]:
@@ -118,8 +121,14 @@ def told(source: PretendData) -> dict[str, Any]:
 
 
 def test_channels_come_with_their_last_run_and_what_went_wrong() -> None:
-    ended = replace(CHANNEL, name="off", suspended="no such column", set_aside_count=2)
-    found = told(PretendData(CHANNEL, ended, replace(CHANNEL, name="new", runs=0)))
+    ended = msgspec.structs.replace(
+        CHANNEL, name="off", suspended="no such column", set_aside_count=2
+    )
+    found = told(
+        PretendData(
+            CHANNEL, ended, msgspec.structs.replace(CHANNEL, name="new", runs=0)
+        )
+    )
     near, off, new = found["channels"]
     assert near == {
         "name": "near",
@@ -141,7 +150,7 @@ def test_why_a_channel_has_set_records_aside_is_told_while_it_runs() -> None:
         SegmentSetAside(9, "reports", "no such number", 30.0),
         SegmentSetAside(4, "reports", "an older reason", 20.0),
     )
-    failing = replace(CHANNEL, set_aside_count=2, set_aside=aside)
+    failing = msgspec.structs.replace(CHANNEL, set_aside_count=2, set_aside=aside)
     (channel,) = told(PretendData(failing))["channels"]
     assert (channel["error"], channel["failures"]) == ("no such number", 2)
 
@@ -163,7 +172,10 @@ def test_why_it_cannot_be_asked_is_told() -> None:
 
 
 def test_of_many_channels_some_are_asked_for_more_and_all_are_shown() -> None:
-    many = [replace(CHANNEL, name=f"c{n:02}") for n in range(ASKED_ALONE + 5)]
+    many = [
+        msgspec.structs.replace(CHANNEL, name=f"c{n:02}")
+        for n in range(ASKED_ALONE + 5)
+    ]
     source = PretendData(*many)
     source.dropped = {"c03"}
     found = told(source)["channels"]

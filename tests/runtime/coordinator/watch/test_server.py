@@ -22,13 +22,13 @@ from tests.runtime.coordinator.watchers import watcher
 from tests.runtime.coordinator.watching import move_ended, place
 
 from brokerwise.runtime.coordinator import moves
-from brokerwise.runtime.coordinator.moves import MoveState
 from brokerwise.runtime.coordinator.watch.server import (
     MAX_WATCHERS,
     MOVES_SHOWN,
     MoveChanges,
 )
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.fleet import MoveState
 
 
 async def test_who_begins_to_watch_hears_of_all_that_was_and_then_each_second(

@@ -2,7 +2,7 @@
 
 import re
 
-from brokerwise.runtime.data_cluster.definitions import (
+from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
     ColumnType,
@@ -53,4 +53,4 @@ def channel(sql: str) -> Channel:
     """A channel that declares the parameters of PARAMETERS that it uses."""
     used = set(_NAMED.findall(sql))
     declared = [Column(n, kind) for n, kind in PARAMETERS.items() if n in used]
-    return Channel("c", sql, tuple(declared), 10.0)
+    return Channel("c", sql, 10.0, tuple(declared))

@@ -13,11 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.data_cluster.sql.city import DATASETS, PARAMETERS, channel
 
-from brokerwise.runtime.data_cluster.definitions import Dataset
 from brokerwise.runtime.data_cluster.records import arrow_schema, arrow_type
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
 from brokerwise.runtime.data_cluster.sql.splice import column_of, query_session
-from brokerwise.runtime.protocol.data import Typed
+from brokerwise.runtime.protocol.data import ColumnInfo, Dataset
 
 
 def _at(minute: int) -> datetime:
@@ -114,8 +113,8 @@ def test_each_subscription_gets_what_its_values_give(
 def test_results_say_what_is_null(spark: SparkSession, session: SparkSession) -> None:
     query = check_query(spark, channel("SELECT id, at FROM reports"), DATASETS)
     assert query.columns == (
-        Typed("id", "string"),
-        Typed("at", "timestamp"),
+        ColumnInfo("id", "string"),
+        ColumnInfo("at", "timestamp"),
     )
     found = _run(session, query, "")
     assert {"id": "r7", "at": None} in found[7]

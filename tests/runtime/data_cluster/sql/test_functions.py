@@ -9,9 +9,9 @@ from tests.runtime.data_cluster.sql.function_samples import (
     SCALAR,
 )
 
-from brokerwise.runtime.data_cluster.definitions import Channel, Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.sql.allowed import ARGUMENTS, FAILING, FUNCTIONS
 from brokerwise.runtime.data_cluster.sql.check import check_query
+from brokerwise.runtime.protocol.data import Channel, Dataset, DatasetKind
 
 DATASETS = {
     "d": Dataset(
@@ -34,7 +34,7 @@ def test_there_is_a_sample_of_each_function() -> None:
 )
 def test_a_channel_may_use_them(spark: SparkSession, calls: list[str]) -> None:
     select = ", ".join(f"{call} AS c{i}" for i, call in enumerate(calls))
-    channel = Channel("c", f"SELECT {select} FROM d", (), 10.0)
+    channel = Channel("c", f"SELECT {select} FROM d", 10.0, ())
     query = check_query(spark, channel, DATASETS)
     assert [column.name for column in query.columns] == [
         f"c{i}" for i in range(len(calls))

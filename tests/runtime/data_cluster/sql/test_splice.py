@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.data_cluster.sql.city import PARAMETERS
 
-from brokerwise.runtime.data_cluster.definitions import Channel, Column, ColumnType
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 from brokerwise.runtime.data_cluster.sql.parsed import Node
 from brokerwise.runtime.data_cluster.sql.splice import splice
+from brokerwise.runtime.protocol.data import Channel, Column, ColumnType
 
 PIECES = st.lists(
     st.one_of(
@@ -32,7 +32,7 @@ def parsed(pieces: list[str]) -> tuple[str, Node, Channel]:
     used = dict.fromkeys(piece[1:] for piece in pieces if piece.startswith(":"))
     declared = tuple(Column(name, ColumnType.STRING) for name in used)
     query = Node("plans.logical.Project", {"projectList": tuple(found)}, 0, length)
-    return "".join(pieces), query, Channel("c", "".join(pieces), declared, 10.0)
+    return "".join(pieces), query, Channel("c", "".join(pieces), 10.0, declared)
 
 
 @given(PIECES)
@@ -61,7 +61,7 @@ def test_a_parameter_that_is_declared_and_not_used_is_named() -> None:
     text, query, channel = parsed(["a = ", ":type"])
     declared = (*channel.parameters, Column("other", ColumnType.LONG))
     with pytest.raises(RefusedQueryError, match=":other is not used"):
-        splice(query, text, Channel("c", text, declared, 10.0))
+        splice(query, text, Channel("c", text, 10.0, declared))
 
 
 def test_a_parameter_that_is_not_where_the_parser_says_is_refused() -> None:

@@ -1,10 +1,13 @@
-"""The balancer and its decisions as operators are shown them: the bodies of answers.
+"""The balancer and its decisions as operators are shown them.
 
-Loads are bytes a second.
+What is stored counts loads by the period, as planners do, and has every move; what is
+shown has bytes a second and sums. This is the one way from the one to the other.
 """
 
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable
+
+from msgspec.structs import asdict, replace
 
 from brokerwise.model.snapshot import imbalance
 from brokerwise.model.units import HOURS_PER_MONTH
@@ -13,15 +16,25 @@ from brokerwise.runtime.coordinator.balance.loads import FleetLoads
 from brokerwise.runtime.coordinator.balance.options import BalanceMode
 from brokerwise.runtime.coordinator.balance.proposals import (
     DIGEST_SHOWN,
-    BrokerChange,
-    Decision,
-    DecisionState,
-    Proposal,
+    DecisionRecord,
+    ProposalRecord,
     newest_decisions,
 )
 from brokerwise.runtime.coordinator.moves import count_unfinished, moves_of
-from brokerwise.runtime.coordinator.status import MoveStatus, move_status
+from brokerwise.runtime.coordinator.status import move_status
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.balance import (
+    Approval,
+    Balance,
+    BrokerChange,
+    BrokerLoad,
+    Cost,
+    Decision,
+    DecisionDetails,
+    DecisionState,
+    Proposal,
+)
+from brokerwise.runtime.protocol.fleet import PlannedMove
 
 PATIENCE_SECONDS = 600.0  # an older proposal that was asked for is not waited for
 
@@ -46,118 +59,119 @@ def balancer_status(sql: Sql, mode: BalanceMode, status: str, now: float) -> str
     )
 
 
-def balance_answer(
+def balance(
     sql: Sql, mode: BalanceMode, status: str, loads: FleetLoads | None, problem: str
-) -> dict[str, Any]:
+) -> Balance:
     """`problem` is why there are no loads."""
-    return {
-        "mode": mode.name,
-        "paused": mode.paused,
-        "mind": status,
-        "options": mode.options,
-        "moves_under_way": count_unfinished(sql),
-        "problem": problem,
-        **_loads_answer(loads),
-    }
+    found = Balance(
+        mode=mode.name,
+        paused=mode.paused,
+        mind=status,
+        options=mode.options,
+        moves_under_way=count_unfinished(sql),
+        problem=problem,
+    )
+    return found if loads is None else _with_loads(found, loads)
 
 
-def decision_answer(decision: Decision, sql: Sql) -> dict[str, Any]:
-    """`moves` counts those that were planned, `states` those that were begun."""
-    found = decision.proposal
-    begun = moves_of(sql, decision.number) if decision.begun else []
-    return {
-        "number": decision.number,
-        "digest": decision.digest,
-        "at": decision.at,
-        "state": decision.state,
-        "automatic": decision.automatic,
-        "policy": decision.policy,
-        "reason": decision.reason,
-        "begun": decision.begun,
-        "ended": decision.ended,
-        "outcome": decision.outcome,
-        "states": Counter(move.state for move in begun),
-        "proposal": None if found is None else _proposal_answer(found),
-    }
+def decision(record: DecisionRecord, sql: Sql) -> Decision:
+    begun = moves_of(sql, record.number) if record.begun else []
+    return Decision(
+        number=record.number,
+        digest=record.digest,
+        at=record.at,
+        state=record.state,
+        automatic=record.automatic,
+        policy=record.policy,
+        reason=record.reason,
+        begun=record.begun,
+        ended=record.ended,
+        outcome=record.outcome,
+        states=dict(Counter(move.state.value for move in begun)),
+        proposal=None if record.proposal is None else proposal(record.proposal),
+    )
 
 
-def moves_answer(decision: Decision, sql: Sql) -> list[MoveStatus]:
-    """The moves of a decision as they are, or as they are planned."""
-    begun = moves_of(sql, decision.number)
-    if begun:
-        return [move_status(move) for move in begun]
-    planned = decision.proposal.moves if decision.proposal else ()
-    return [
-        MoveStatus(0, move.user, move.source, move.target, "planned", "")
-        for move in planned
-    ]
+def approval(record: DecisionRecord, sql: Sql, *, begins: bool) -> Approval:
+    return Approval(**asdict(decision(record, sql)), begins=begins)
 
 
-def _loads_answer(fleet: FleetLoads | None) -> dict[str, Any]:
-    if fleet is None:
-        nothing = {"measured": None, "max_load": None, "mean_load": None, "cov": None}
-        return {"brokers": [], **nothing}
+def decision_details(
+    record: DecisionRecord, sql: Sql, *, paused: bool
+) -> DecisionDetails:
+    """With its moves as they are, or as they are planned."""
+    begun = moves_of(sql, record.number)
+    planned = record.proposal.moves if record.proposal else ()
+    moves: Iterable[PlannedMove] = map(move_status, begun)
+    if not begun:
+        moves = (
+            PlannedMove(0, move.user, move.source, move.target, "planned")
+            for move in planned
+        )
+    shown = asdict(decision(record, sql))
+    return DecisionDetails(**shown, moves=tuple(moves), paused=paused)
+
+
+def proposal(record: ProposalRecord) -> Proposal:
+    """What was proposed, by the second and without its sessions."""
+    seconds = record.period_seconds
+    leaving = Counter(move.source for move in record.moves)
+    arriving = Counter(move.target for move in record.moves)
+    changes = (
+        BrokerChange(
+            broker=each.broker,
+            load=each.before / seconds,
+            load_after=each.after / seconds,
+            arriving=arriving[each.broker],
+            leaving=leaving[each.broker],
+        )
+        for each in record.brokers
+    )
+    return Proposal(
+        kind=record.kind,
+        brokers=tuple(changes),
+        added=record.added,
+        closing=record.closing,
+        max_load=record.max_before / seconds,
+        max_load_after=record.max_after / seconds,
+        bound=record.bound / seconds,
+        cov=record.cov_before,
+        cov_after=record.cov_after,
+        moves=len(record.moves),
+        state_bytes=record.state_bytes,
+        capacity=record.capacity,
+        cost=_cost(record),
+    )
+
+
+def _with_loads(found: Balance, fleet: FleetLoads) -> Balance:
     snapshot = fleet.report.snapshot
     loads = snapshot.loads()
     sessions = Counter(snapshot.places.tolist())
     seconds = snapshot.period_seconds
-    return {
-        "brokers": [
-            {
-                "broker": broker.name,
-                "load": int(loads[number]) / seconds,
-                "sessions": sessions[number],
-            }
+    return replace(
+        found,
+        brokers=tuple(
+            BrokerLoad(broker.name, int(loads[number]) / seconds, sessions[number])
             for number, broker in enumerate(fleet.stored.brokers)
-        ],
-        "measured": fleet.report.measured,
-        "max_load": int(loads.max(initial=0)) / seconds,
-        "mean_load": int(loads.sum()) / seconds / max(1, len(loads)),
-        "cov": imbalance(loads),
-    }
+        ),
+        measured=fleet.report.measured,
+        max_load=int(loads.max(initial=0)) / seconds,
+        mean_load=int(loads.sum()) / seconds / max(1, len(loads)),
+        cov=imbalance(loads),
+    )
 
 
-def _proposal_answer(found: Proposal) -> dict[str, Any]:
-    seconds = found.period_seconds
-    leaving = Counter(move.source for move in found.moves)
-    arriving = Counter(move.target for move in found.moves)
-
-    def broker(change: BrokerChange) -> dict[str, Any]:
-        name = change.broker
-        return {
-            "broker": name,
-            "load": change.before / seconds,
-            "load_after": change.after / seconds,
-            "arriving": arriving[name],
-            "leaving": leaving[name],
-        }
-
-    return {
-        "kind": found.kind,
-        "brokers": list(map(broker, found.brokers)),
-        "added": found.added,
-        "closing": found.closing,
-        "max_load": found.max_before / seconds,
-        "max_load_after": found.max_after / seconds,
-        "bound": found.bound / seconds,
-        "cov": found.cov_before,
-        "cov_after": found.cov_after,
-        "moves": len(found.moves),
-        "state_bytes": found.state_bytes,
-        "capacity": found.capacity,
-        "cost": _cost_answer(found),
-    }
-
-
-def _cost_answer(found: Proposal) -> dict[str, float] | None:
+def _cost(record: ProposalRecord) -> Cost | None:
     """In dollars; a month has 730 hours."""
-    if found.broker_hour is None:
+    price = record.broker_hour
+    if price is None:
         return None
-    before = len(found.brokers) - len(found.added)
-    after = len(found.brokers) - len(found.closing)
-    return {
-        "hour": before * found.broker_hour,
-        "hour_after": after * found.broker_hour,
-        "month": before * found.broker_hour * HOURS_PER_MONTH,
-        "month_after": after * found.broker_hour * HOURS_PER_MONTH,
-    }
+    before = len(record.brokers) - len(record.added)
+    after = len(record.brokers) - len(record.closing)
+    return Cost(
+        hour=before * price,
+        hour_after=after * price,
+        month=before * price * HOURS_PER_MONTH,
+        month_after=after * price * HOURS_PER_MONTH,
+    )

@@ -8,33 +8,28 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from brokerwise.runtime.coordinator.balance.proposals import (
-    Decision,
-    DecisionState,
-    PlannedMove,
-    Proposal,
+    DecisionRecord,
+    MoveRecord,
+    ProposalRecord,
     read_decision,
     set_begun,
     set_ended,
     unfinished_decisions,
 )
-from brokerwise.runtime.coordinator.brokers import (
-    BrokerState,
-    Then,
-    all_brokers,
-    find_broker,
-)
+from brokerwise.runtime.coordinator.brokers import all_brokers, find_broker
 from brokerwise.runtime.coordinator.drains import begin_drain, refuse_fixed
 from brokerwise.runtime.coordinator.moves import (
     Move,
-    MoveState,
     count_unfinished,
     forget_moves,
     insert_move,
     is_carried_out,
     moves_of,
 )
-from brokerwise.runtime.net.refusals import ConflictError, RefusalError
+from brokerwise.runtime.net.errors import ConflictError, RefusalError
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.balance import DecisionState
+from brokerwise.runtime.protocol.fleet import BrokerState, MoveState, Then
 
 START_SECONDS = 60.0  # in which brokers that a decision waits for must come up
 _OPEN = (DecisionState.STARTING, DecisionState.RUNNING, DecisionState.DONE)
@@ -43,7 +38,7 @@ _SHOWN = 3  # things of a kind
 log = logging.getLogger(__name__)
 
 
-def begin(sql: Sql, decision: Decision, now: float) -> bool:
+def begin(sql: Sql, decision: DecisionRecord, now: float) -> bool:
     """Begin what was approved; False if that was done before.
 
     Raises ConflictError, and says what has changed, if the fleet is not as it was.
@@ -71,7 +66,7 @@ def begin(sql: Sql, decision: Decision, now: float) -> bool:
     return True
 
 
-def changes(sql: Sql, proposal: Proposal) -> list[str]:
+def changes(sql: Sql, proposal: ProposalRecord) -> list[str]:
     """What is different in the fleet from what a proposal was made for, in words."""
     return [
         *_shown(_broker_changes(sql, proposal)),
@@ -107,7 +102,7 @@ def outcome_of(moves: Iterable[Move]) -> tuple[DecisionState, str]:
     return DecisionState.FAILED if is_failed else DecisionState.DONE, text
 
 
-def _broker_changes(sql: Sql, proposal: Proposal) -> list[str]:
+def _broker_changes(sql: Sql, proposal: ProposalRecord) -> list[str]:
     then = {b.broker: b.epoch for b in proposal.brokers if not b.is_new}
     now = {b.name: b for b in all_brokers(sql)}
     found = []
@@ -124,7 +119,7 @@ def _broker_changes(sql: Sql, proposal: Proposal) -> list[str]:
     return found
 
 
-def _session_changes(sql: Sql, moves: Iterable[PlannedMove]) -> list[str]:
+def _session_changes(sql: Sql, moves: Iterable[MoveRecord]) -> list[str]:
     found = []
     for move in moves:
         places = _places(sql, move.user)
@@ -143,7 +138,7 @@ def _other_work(sql: Sql) -> list[str]:
     return [f"{many(count, 'move')} {'is' if count == 1 else 'are'} under way"]
 
 
-def _expect_brokers(sql: Sql, proposal: Proposal, now: float) -> None:
+def _expect_brokers(sql: Sql, proposal: ProposalRecord, now: float) -> None:
     """Brokers are to come: like those that there are."""
     capacities = {b.capacity for b in all_brokers(sql) if b.state is BrokerState.UP}
     capacity = capacities.pop() if len(capacities) == 1 else None
@@ -154,7 +149,7 @@ def _expect_brokers(sql: Sql, proposal: Proposal, now: float) -> None:
 
 
 def _order_moves(
-    sql: Sql, decision: Decision, moves: Sequence[PlannedMove], now: float
+    sql: Sql, decision: DecisionRecord, moves: Sequence[MoveRecord], now: float
 ) -> None:
     number = decision.number
     for move in moves:
@@ -165,14 +160,14 @@ def _order_moves(
 
 
 def _end(
-    sql: Sql, decision: Decision, state: DecisionState, outcome: str, now: float
+    sql: Sql, decision: DecisionRecord, state: DecisionState, outcome: str, now: float
 ) -> None:
     set_ended(sql, decision.number, state, outcome, now)
     level = logging.WARNING if state is DecisionState.FAILED else logging.INFO
     log.log(level, "decision %d %s: %s", decision.number, state, outcome)
 
 
-def _wait_for_brokers(sql: Sql, decision: Decision, now: float) -> None:
+def _wait_for_brokers(sql: Sql, decision: DecisionRecord, now: float) -> None:
     """Sessions that have gone elsewhere in the meantime stay there."""
     assert decision.proposal is not None
     proposal = decision.proposal
@@ -190,7 +185,7 @@ def _wait_for_brokers(sql: Sql, decision: Decision, now: float) -> None:
         _end(sql, decision, DecisionState.FAILED, text, now)
 
 
-def _finish(sql: Sql, decision: Decision, now: float) -> None:
+def _finish(sql: Sql, decision: DecisionRecord, now: float) -> None:
     """Brokers that are to close are drained once all planned moves are over: that
     also moves sessions that came since, or declined."""
     assert decision.proposal is not None

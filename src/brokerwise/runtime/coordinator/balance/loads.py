@@ -16,12 +16,12 @@ from brokerwise.model.interests import Interests
 from brokerwise.model.snapshot import Snapshot
 from brokerwise.runtime.balancing.events import Key, LoadReported
 from brokerwise.runtime.coordinator.balance.options import PERIOD_SECONDS
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, all_brokers
+from brokerwise.runtime.coordinator.brokers import Broker, all_brokers
 from brokerwise.runtime.coordinator.moves import last_move, unfinished_moves
 from brokerwise.runtime.coordinator.orders import BrokerClient
-from brokerwise.runtime.net.refusals import ConflictError, UnavailableError
+from brokerwise.runtime.net.errors import ConflictError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import BalancePage
+from brokerwise.runtime.protocol.fleet import BalancePage, BrokerState
 
 Row = tuple[str, str, int]  # broker, user, bytes of state
 

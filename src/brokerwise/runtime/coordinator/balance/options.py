@@ -1,7 +1,7 @@
-"""What an operator asks of the balancer, as it is sent and stored."""
+"""What an operator asks of the balancer: as it is stored, and as planners take it."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -9,6 +9,7 @@ from brokerwise.planners.balance.options import Options, PolicyOptions
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.balance import AutomaticOptions, BalanceOptions
 
 if TYPE_CHECKING:
     from brokerwise.planners.balance.scaling import Sizing
@@ -16,33 +17,15 @@ if TYPE_CHECKING:
 PERIOD_SECONDS = 60  # what loads are counted over: whole numbers, and fine enough
 
 
-@dataclass(frozen=True)
-class BalanceOptions(PolicyOptions):
-    """As `PolicyOptions`, but `beta` and `theta` are bytes a second, as `capacity` is.
-
-    With a `capacity`, what a broker can carry, more or fewer brokers may be proposed;
-    `broker_hour` is what one costs, in dollars. The last four are for the automatic
-    mode: how often it looks, how long a session rests after a move, how often in
-    a row moves must be called for, and how many it may make in an hour.
-    """
-
-    capacity: float | None = None
-    broker_hour: float | None = None
-    every_seconds: float = 10.0
-    window_seconds: float = Settings.window_seconds
-    confirm: int = Settings.confirm
-    hourly_moves: int | None = Settings.hourly_moves
-
-
 def planner_options(options: BalanceOptions) -> Options:
-    """With thresholds by period, as planners count."""
+    """With thresholds by period, as planners count; they check them once more."""
     shared = {f.name: getattr(options, f.name) for f in fields(PolicyOptions)}
     shared["beta"] *= PERIOD_SECONDS
     shared["theta"] *= PERIOD_SECONDS
     return Options(**shared)
 
 
-def balancer_settings(options: BalanceOptions) -> Settings:
+def balancer_settings(options: AutomaticOptions) -> Settings:
     return Settings(
         planner_options(options),
         options.window_seconds,
@@ -67,10 +50,10 @@ class BalanceMode(msgspec.Struct, frozen=True, rename={"options": "wishes"}):
 
     automatic: bool = False
     paused: bool = False
-    options: BalanceOptions = BalanceOptions()
+    options: AutomaticOptions = AutomaticOptions()
 
     @property
-    def name(self) -> str:
+    def name(self) -> Literal["automatic", "manual"]:
         return "automatic" if self.automatic else "manual"
 
 

@@ -25,17 +25,17 @@ from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.coordinator.balance.loads import FleetLoads
 from brokerwise.runtime.coordinator.balance.options import (
     PERIOD_SECONDS,
-    BalanceOptions,
     balancer_settings,
     planner_options,
     sizing_of,
 )
 from brokerwise.runtime.coordinator.balance.proposals import (
-    BrokerChange,
-    PlannedMove,
-    Proposal,
+    BrokerRecord,
+    MoveRecord,
+    ProposalRecord,
 )
-from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.net.errors import UnavailableError
+from brokerwise.runtime.protocol.balance import AutomaticOptions
 from brokerwise.runtime.protocol.names import next_broker
 
 
@@ -48,7 +48,7 @@ class Advice:
 
     policy: str
     reason: str
-    proposal: Proposal | None = None
+    proposal: ProposalRecord | None = None
     orders: tuple[Key, ...] = ()
 
 
@@ -73,7 +73,7 @@ class BalancePlanner:
             if isinstance(event, Paused | Resumed):  # stored when it happened
                 self._noted = self._core.verdicts[-1].number
 
-    def propose(self, loads: FleetLoads, options: BalanceOptions) -> Advice:
+    def propose(self, loads: FleetLoads, options: AutomaticOptions) -> Advice:
         """What it would do now with these options; nothing changes by it."""
         report = loads.report
         resize = self._resize(loads, options)
@@ -86,7 +86,7 @@ class BalancePlanner:
         reason = verdict.reason + _on_size(verdict.rebalancing, options)
         return Advice(verdict.policy, reason, proposal)
 
-    def advise(self, loads: FleetLoads, options: BalanceOptions) -> list[Advice]:
+    def advise(self, loads: FleetLoads, options: AutomaticOptions) -> list[Advice]:
         """What to do in the automatic mode, and what else has become known."""
         report, settings = loads.report, balancer_settings(options)
         if settings != self._core.settings:
@@ -115,7 +115,7 @@ class BalancePlanner:
                 yield Advice(verdict.policy, verdict.reason)
         self._noted = max((d.number for d in self._core.verdicts), default=0)
 
-    def _resize(self, loads: FleetLoads, options: BalanceOptions) -> Advice | None:
+    def _resize(self, loads: FleetLoads, options: AutomaticOptions) -> Advice | None:
         """A fleet of another size, if this one is too small or too large. Sessions that
         moved not long ago may move for it: it is not done without approval."""
         sizing, held = sizing_of(options), loads.report.held
@@ -141,7 +141,7 @@ class BalancePlanner:
         return [advice] if self._sized_times >= settings.confirm else []
 
 
-def _on_size(found: Rebalancing, options: BalanceOptions) -> str:
+def _on_size(found: Rebalancing, options: AutomaticOptions) -> str:
     """What is to be said of the size of a fleet that stays as it is."""
     sizing = sizing_of(options)
     if sizing is None:
@@ -169,8 +169,8 @@ def _enlarged(problem: Problem, found: Resizing) -> Problem:
 
 
 def _proposal(
-    loads: FleetLoads, problem: Problem, found: Rebalancing, options: BalanceOptions
-) -> Proposal:
+    loads: FleetLoads, problem: Problem, found: Rebalancing, options: AutomaticOptions
+) -> ProposalRecord:
     """Raises UnavailableError for a plan that does not hold what it says: that is a
     fault of ours, and nothing is done about the fleet then."""
     wrong = violations(
@@ -182,11 +182,11 @@ def _proposal(
     places = problem.snapshot.places[found.sessions].tolist()
     sizes = problem.snapshot.state_bytes[found.sessions].tolist()
     sessions, targets = found.sessions.tolist(), found.targets.tolist()
-    return Proposal(
+    return ProposalRecord(
         policy=found.policy,
         brokers=tuple(
             map(
-                BrokerChange,
+                BrokerRecord,
                 names,
                 epochs,
                 found.before.tolist(),
@@ -195,7 +195,7 @@ def _proposal(
             )
         ),
         moves=tuple(
-            PlannedMove(loads.users[session], names[source], names[target], size)
+            MoveRecord(loads.users[session], names[source], names[target], size)
             for session, source, target, size in zip(
                 sessions, places, targets, sizes, strict=True
             )

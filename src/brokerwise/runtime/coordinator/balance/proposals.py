@@ -1,23 +1,25 @@
 """Proposals of the balancer and the decisions about them, as they are stored.
 
-A `Proposal` is what the planner makes, what is audited, stored, shown and approved by
-its digest: exactly this is done, or nothing. A `Decision` is the record of it, or of
-why there was nothing to do; what is still to be done of it is read off the stored
-state, so that it goes on after a restart. All calls belong into a transaction.
+A `ProposalRecord` is what the planner makes, what is audited, stored and approved by
+its digest: exactly this is done, or nothing. A `DecisionRecord` is the record of it, or
+of why there was nothing to do; what is still to be done of it is read off the stored
+state, so that it goes on after a restart. What operators are shown of them has no
+sessions, and loads by the second: `answers.py`. All calls belong into a transaction.
 """
 
 import logging
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from brokerwise.model.snapshot import imbalance
-from brokerwise.runtime.net.refusals import ConflictError, NotFoundError
+from brokerwise.runtime.net.errors import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.balance import DecisionState
 
 DIGEST_SHOWN = 12  # characters
 KEPT_DECISIONS = 1_000  # of those that are not under way
@@ -31,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class PlannedMove:
+class MoveRecord:
     """A user's session on a broker goes to another, with `state_bytes` to be copied."""
 
     user: str
@@ -41,7 +43,7 @@ class PlannedMove:
 
 
 @dataclass(frozen=True)
-class BrokerChange:
+class BrokerRecord:
     """A broker and its load, in bytes a period; one that is to be started has epoch 0,
     and one that is to be ended is `closing`."""
 
@@ -57,7 +59,7 @@ class BrokerChange:
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposalRecord:
     """Moves, with the loads before and after them.
 
     `bound`: no placement has a lower maximum load. `moves_before` is the number of the
@@ -65,8 +67,8 @@ class Proposal:
     """
 
     policy: str
-    brokers: tuple[BrokerChange, ...]
-    moves: tuple[PlannedMove, ...]
+    brokers: tuple[BrokerRecord, ...]
+    moves: tuple[MoveRecord, ...]
     bound: int
     moves_before: int
     period_seconds: int
@@ -74,7 +76,7 @@ class Proposal:
     broker_hour: float | None = None
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["moves", "scale-out", "scale-in"]:
         if any(broker.is_new for broker in self.brokers):
             return "scale-out"
         return "scale-in" if self.closing else "moves"
@@ -127,21 +129,8 @@ def _cov(loads: list[int]) -> float:
     return imbalance(np.array(loads, np.int64))
 
 
-class DecisionState(StrEnum):
-    """`noted`: there is nothing to do, only to know. `starting`: it waits for brokers
-    that it needs. `outdated`: something else was done."""
-
-    NOTED = "noted"
-    PROPOSED = "proposed"
-    STARTING = "starting"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    OUTDATED = "outdated"
-
-
 @dataclass(frozen=True)
-class Decision:
+class DecisionRecord:
     """`automatic`: nobody asked for it. Times are seconds since 1970; `outcome` says
     what came of it."""
 
@@ -152,7 +141,7 @@ class Decision:
     automatic: bool
     policy: str
     reason: str
-    proposal: Proposal | None
+    proposal: ProposalRecord | None
     begun: float | None
     ended: float | None
     outcome: str
@@ -160,12 +149,12 @@ class Decision:
 
 def store_proposal(
     sql: Sql,
-    proposal: Proposal,
+    proposal: ProposalRecord,
     reason: str,
     now: float,
     *,
     automatic: bool = False,
-) -> Decision:
+) -> DecisionRecord:
     """Store what may be approved. If the same is proposed already, that decision."""
     if proposal.is_empty:
         return store_note(sql, proposal.policy, reason, now, automatic=automatic)
@@ -187,12 +176,12 @@ def store_proposal(
 
 def store_note(
     sql: Sql, policy: str, reason: str, now: float, *, automatic: bool = False
-) -> Decision:
+) -> DecisionRecord:
     """Store that there is nothing to do, and why."""
     return _insert(sql, ("", now, DecisionState.NOTED, automatic, policy, reason, None))
 
 
-def read_decision(sql: Sql, number: int) -> Decision:
+def read_decision(sql: Sql, number: int) -> DecisionRecord:
     row = sql.execute(
         f"SELECT {_COLUMNS} FROM decisions WHERE number = ?", (number,)
     ).fetchone()
@@ -201,7 +190,7 @@ def read_decision(sql: Sql, number: int) -> Decision:
     return _decision(*row)
 
 
-def find_decision(sql: Sql, prefix: str) -> Decision:
+def find_decision(sql: Sql, prefix: str) -> DecisionRecord:
     """The newest with a digest that begins with `prefix`. Raises NotFoundError, or
     ConflictError if several digests do."""
     rows = sql.execute(
@@ -221,7 +210,7 @@ def find_decision(sql: Sql, prefix: str) -> Decision:
 
 def newest_decisions(
     sql: Sql, limit: int, state: DecisionState | None = None
-) -> list[Decision]:
+) -> list[DecisionRecord]:
     rows = sql.execute(
         f"SELECT {_COLUMNS} FROM decisions WHERE ?1 IS NULL OR state = ?1"
         " ORDER BY number DESC LIMIT ?2",
@@ -265,7 +254,7 @@ def set_ended(
 
 def _insert(
     sql: Sql, values: tuple[str, float, DecisionState, bool, str, str, str | None]
-) -> Decision:
+) -> DecisionRecord:
     row = sql.execute(
         "INSERT INTO decisions (digest, at, state, automatic, policy, reason, proposal)"
         f" VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING {_COLUMNS}",
@@ -290,9 +279,9 @@ def _decision(
     begun: float | None,
     ended: float | None,
     outcome: str,
-) -> Decision:
-    content = msgspec.json.decode(proposal, type=Proposal) if proposal else None
-    return Decision(
+) -> DecisionRecord:
+    content = msgspec.json.decode(proposal, type=ProposalRecord) if proposal else None
+    return DecisionRecord(
         number=number,
         digest=digest,
         at=at,

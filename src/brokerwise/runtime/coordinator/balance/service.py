@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.balancing.events import Event, MoveEnded, Paused, Resumed
@@ -24,16 +24,14 @@ from brokerwise.runtime.coordinator.balance.loads import (
 )
 from brokerwise.runtime.coordinator.balance.options import (
     BalanceMode,
-    BalanceOptions,
     balancer_settings,
     read_mode,
     write_mode,
 )
 from brokerwise.runtime.coordinator.balance.proposals import (
     DIGEST_SHOWN,
-    Decision,
-    DecisionState,
-    Proposal,
+    DecisionRecord,
+    ProposalRecord,
     find_decision,
     newest_decisions,
     read_decision,
@@ -43,17 +41,19 @@ from brokerwise.runtime.coordinator.balance.proposals import (
 )
 from brokerwise.runtime.coordinator.brokers import all_brokers
 from brokerwise.runtime.coordinator.drains import refuse_fixed
-from brokerwise.runtime.coordinator.moves import (
-    Move,
-    MoveState,
-    ended_since,
-    notice_ended,
-)
+from brokerwise.runtime.coordinator.moves import Move, ended_since, notice_ended
 from brokerwise.runtime.coordinator.orders import BrokerClient
 from brokerwise.runtime.coordinator.rates import Rates
 from brokerwise.runtime.coordinator.store import Store
-from brokerwise.runtime.net.refusals import ConflictError, UnavailableError
+from brokerwise.runtime.net.errors import ConflictError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.balance import (
+    AutomaticOptions,
+    BalanceOptions,
+    DecisionState,
+    ModeRequest,
+)
+from brokerwise.runtime.protocol.fleet import MoveState
 
 if TYPE_CHECKING:
     from brokerwise.runtime.coordinator.balance.planner import Advice, BalancePlanner
@@ -155,9 +155,10 @@ class BalanceService:
         )
         return self._loads
 
-    async def plan(self, options: BalanceOptions) -> Decision:
+    async def plan(self, asked: BalanceOptions) -> DecisionRecord:
         """What would be done, stored so that it can be approved. Cancelling it may
         leave a proposal that nobody has seen."""
+        options = AutomaticOptions(**asdict(asked))
         async with self._lock:
             loads = await self._balanceable_loads()
             advice = await self._think(
@@ -171,7 +172,7 @@ class BalanceService:
             _log_proposed(decision)
             return decision
 
-    def approve(self, digest: str) -> tuple[Decision, bool]:
+    def approve(self, digest: str) -> tuple[DecisionRecord, bool]:
         """The decision, and True if it begins by this approval, False if it had begun
         before. Raises NotFoundError, or ConflictError if the fleet has changed."""
         try:
@@ -186,7 +187,10 @@ class BalanceService:
         self.wake()
         return decision, begins
 
-    def set_mode(self, automatic: bool, options: BalanceOptions) -> None:
+    def set_mode(self, asked: ModeRequest) -> None:
+        given = asdict(asked)
+        automatic = given.pop("automatic")
+        options = AutomaticOptions(**given)
         with self._store.change() as sql:
             if automatic:
                 refuse_fixed(sql)
@@ -211,7 +215,7 @@ class BalanceService:
         self._mode_changed.set()
         self.wake()
 
-    async def _look(self, options: BalanceOptions) -> None:
+    async def _look(self, options: AutomaticOptions) -> None:
         """Once; what fails now may succeed the next time."""
         try:
             async with self._lock:
@@ -233,7 +237,7 @@ class BalanceService:
         else:
             self._suggest(advice.proposal, advice.reason)
 
-    def _execute(self, advice: "Advice", proposal: Proposal) -> None:
+    def _execute(self, advice: "Advice", proposal: ProposalRecord) -> None:
         assert self._planner is not None
         now = self.now()
         try:
@@ -251,7 +255,7 @@ class BalanceService:
             self._planner.cancel(advice, now)
             self._note(advice.policy, f"not done: {refusal.message}")
 
-    def _suggest(self, proposal: Proposal, reason: str) -> None:
+    def _suggest(self, proposal: ProposalRecord, reason: str) -> None:
         """Store a proposal that waits for approval; it is not made again while it
         could still be approved."""
         now, size = self.now(), (proposal.added, proposal.closing)
@@ -291,7 +295,7 @@ class BalanceService:
         return loads
 
     async def _think(
-        self, ask: "Callable[[BalancePlanner], T]", options: BalanceOptions
+        self, ask: "Callable[[BalancePlanner], T]", options: AutomaticOptions
     ) -> T:
         """Ask the planner, in a thread, once it has handled all events until now. A
         fault in it is logged, and the fleet goes on as it is."""
@@ -327,7 +331,7 @@ def _move_ended(at: float, move: Move) -> MoveEnded:
     return MoveEnded(at, (move.user, move.session), move.target if done else None)
 
 
-def _log_proposed(decision: Decision) -> None:
+def _log_proposed(decision: DecisionRecord) -> None:
     proposal = decision.proposal
     if proposal is None:
         log.info("nothing to balance (%s): %s", decision.policy, decision.reason)

@@ -13,15 +13,19 @@ from heapq import nsmallest
 from itertools import chain
 from math import sqrt
 
-import msgspec
-
-from brokerwise.runtime.coordinator.balance.proposals import DecisionState
-from brokerwise.runtime.coordinator.brokers import Broker, BrokerState, Then
-from brokerwise.runtime.coordinator.moves import Move, MoveState
-from brokerwise.runtime.coordinator.orders import LoadPage
+from brokerwise.runtime.coordinator.brokers import Broker
+from brokerwise.runtime.coordinator.moves import Move
 from brokerwise.runtime.coordinator.status import Reports
-from brokerwise.runtime.protocol.control import Heartbeat
+from brokerwise.runtime.protocol.balance import DecisionState
+from brokerwise.runtime.protocol.fleet import (
+    BrokerState,
+    Heartbeat,
+    MoveState,
+    Then,
+    TrafficPage,
+)
 from brokerwise.runtime.protocol.names import is_channel
+from brokerwise.runtime.protocol.watch import FleetEvent, HistoryColumns, TopicRow
 
 KEPT_EVENTS = 100
 KEPT_POINTS = 900
@@ -50,14 +54,6 @@ class FleetState:
     brokers: Mapping[str, Broker]
     decisions: Mapping[int, DecisionSummary]
     automatic: bool
-
-
-class FleetEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
-    """`at` is seconds since 1970, `what` for programs, `text` for people."""
-
-    at: float
-    what: str
-    text: str
 
 
 class WatchMemory:
@@ -308,19 +304,6 @@ class _Point:
     moves: int
 
 
-class HistoryColumns(msgspec.Struct, frozen=True):
-    """The history in columns, oldest first; a load is None where the broker was not
-    there, and `moves` has only the times at which some were done."""
-
-    at: list[float]
-    max_load: list[float]
-    mean_load: list[float]
-    cov: list[float]
-    loads: dict[str, list[float | None]]
-    moves: list[tuple[float, int]]
-    messages_per_second: list[float]
-
-
 class LoadHistory:
     """The last quarter of an hour, a point a second. Loads are messages a second. 100
     brokers take 1 MB."""
@@ -368,33 +351,20 @@ class LoadHistory:
         return found
 
 
-class TopicRow(msgspec.Struct, frozen=True, gc=False):
-    """A topic on a broker. Latencies are None before anything was delivered, `met` if
-    that cannot be said."""
-
-    topic: str
-    broker: str
-    received_per_second: float
-    p50_ms: float | None
-    p90_ms: float | None
-    target_ms: float | None
-    met: bool | None
-
-
 def topic_rows(
-    broker: str, page: LoadPage, targets: Mapping[str, float]
+    broker: str, page: TrafficPage, targets: Mapping[str, float]
 ) -> Iterator[TopicRow]:
     for topic, load in page.topics.items():
         is_known = load.delivered > 0
         target = targets.get(topic)
         yield TopicRow(
-            topic,
-            broker,
-            round(load.received_per_second, 3),
-            load.p50_ms if is_known else None,
-            load.p90_ms if is_known else None,
-            target,
-            load.p90_ms <= target if is_known and target is not None else None,
+            topic=topic,
+            broker=broker,
+            received_per_second=round(load.received_per_second, 3),
+            p50_ms=load.p50_ms if is_known else None,
+            p90_ms=load.p90_ms if is_known else None,
+            target_ms=target,
+            met=load.p90_ms <= target if is_known and target is not None else None,
         )
 
 
@@ -436,7 +406,7 @@ class TopicBoard:
         self._brokers: dict[str, _BrokerTopics] = {}
 
     def replace(
-        self, broker: str, page: LoadPage, targets: Mapping[str, float]
+        self, broker: str, page: TrafficPage, targets: Mapping[str, float]
     ) -> None:
         rows = list(topic_rows(broker, page, targets))
         targeted = (row for row in rows if row.target_ms is not None)

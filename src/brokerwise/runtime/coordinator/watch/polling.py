@@ -10,25 +10,26 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from msgspec.structs import asdict
+
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.coordinator.brokers import Broker
-from brokerwise.runtime.coordinator.orders import BrokerClient, LoadPage, SessionPage
+from brokerwise.runtime.coordinator.orders import BrokerClient
 from brokerwise.runtime.coordinator.store import is_planned
-from brokerwise.runtime.coordinator.watch.lines import (
+from brokerwise.runtime.coordinator.watch.memory import TopicBoard, busiest, topic_rows
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus
+from brokerwise.runtime.protocol.fleet import SessionState, TrafficPage
+from brokerwise.runtime.protocol.watch import (
     ChannelRow,
     DataLine,
     DatasetRow,
     Line,
-    TopicsLine,
-)
-from brokerwise.runtime.coordinator.watch.memory import (
-    TopicBoard,
+    SessionView,
     TopicRow,
-    busiest,
-    topic_rows,
+    TopicsLine,
+    TopicView,
 )
-from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus
 
 TOPICS_SECONDS = 10.0  # each broker is asked so often, and the topics are sent
 ASKED_AT_ONCE = 10  # brokers, each second: more of them have their turn later
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class DataSource(Protocol):
-    """As `DataClient`."""
+    """As `client.data_cluster.DataClient`."""
 
     async def channels(self) -> tuple[ChannelStatus, ...]: ...
 
@@ -182,22 +183,22 @@ def count_topics(sql: Sql) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class BrokerDetails:
-    """A broker's busiest topics and first sessions, with the number of topics of each,
-    as it says itself; `problem` says why it could not be asked."""
+class BrokerPages:
+    """A broker's busiest topics and first sessions, as it says itself; `problem` says
+    why it could not be asked."""
 
-    topics: list[TopicRow]
+    topics: list[TopicView]
     topic_count: int
-    sessions: dict[str, int]
+    sessions: list[SessionView]
     session_count: int
     problem: str
 
 
 async def ask_broker(
     telling: BrokerClient, broker: Broker, targets: Mapping[str, float]
-) -> BrokerDetails:
+) -> BrokerPages:
     """Cancelling it loses nothing."""
-    page, sessions, problem = LoadPage(), dict[str, SessionPage](), ""
+    page, sessions, problem = TrafficPage(), dict[str, SessionState](), ""
     if not broker.alive:
         problem = f"broker {broker.name!r} is not there to be asked"
     else:
@@ -207,13 +208,22 @@ async def ask_broker(
         except BrokerwiseError as error:
             problem = error.message
     users = sorted(sessions)
-    return BrokerDetails(
-        busiest(topic_rows(broker.name, page, targets), MOST_TOPICS),
-        len(page.topics),
-        {user: len(sessions[user].topics) for user in users[:MOST_SESSIONS]},
-        len(users),
-        problem,
+    rows = busiest(topic_rows(broker.name, page, targets), MOST_TOPICS)
+    shown = users[:MOST_SESSIONS]
+    return BrokerPages(
+        topics=[_view(row) for row in rows],
+        topic_count=len(page.topics),
+        sessions=[SessionView(user, len(sessions[user].topics)) for user in shown],
+        session_count=len(users),
+        problem=problem,
     )
+
+
+def _view(row: TopicRow) -> TopicView:
+    """Without its broker, which is known where it is shown."""
+    known = asdict(row)
+    del known["broker"]
+    return TopicView(**known)
 
 
 async def ask_data(source: DataSource, wall: Callable[[], float]) -> DataLine:

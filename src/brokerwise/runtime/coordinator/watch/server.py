@@ -7,53 +7,53 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from brokerwise.runtime.coordinator.balance.answers import balancer_status
 from brokerwise.runtime.coordinator.balance.options import read_mode
-from brokerwise.runtime.coordinator.balance.proposals import DecisionState
 from brokerwise.runtime.coordinator.balance.service import BalanceService
 from brokerwise.runtime.coordinator.brokers import Broker, all_brokers, the_broker
 from brokerwise.runtime.coordinator.mailbox import Mailbox
 from brokerwise.runtime.coordinator.moves import (
     UNFINISHED,
     Move,
-    MoveState,
     count_moves,
     last_move,
     newest_moves,
 )
 from brokerwise.runtime.coordinator.orders import BrokerClient
-from brokerwise.runtime.coordinator.status import Reports, move_status
+from brokerwise.runtime.coordinator.status import Reports, move_status, shown_state
 from brokerwise.runtime.coordinator.store import setting
-from brokerwise.runtime.coordinator.watch.lines import (
-    EVERY_SECONDS,
-    BrokerRow,
-    FleetInfo,
-    HelloLine,
-    Line,
-    TickLine,
-    broker_row,
-    broker_rows,
-    encode_line,
-)
 from brokerwise.runtime.coordinator.watch.memory import (
+    DIGITS,
     DecisionSummary,
     FleetState,
     WatchMemory,
 )
 from brokerwise.runtime.coordinator.watch.polling import (
-    BrokerDetails,
+    BrokerPages,
     DataSource,
     Poller,
     ask_broker,
 )
-from brokerwise.runtime.net.refusals import UnavailableError
+from brokerwise.runtime.net.errors import UnavailableError
 from brokerwise.runtime.process.state_file import Sql
-from brokerwise.runtime.protocol.control import Heartbeat
+from brokerwise.runtime.protocol.balance import DecisionState
+from brokerwise.runtime.protocol.fleet import Heartbeat, MoveState
+from brokerwise.runtime.protocol.watch import (
+    BrokerDetails,
+    BrokerRow,
+    BrokerView,
+    FleetInfo,
+    HelloLine,
+    Line,
+    TickLine,
+    encode_line,
+)
 
+EVERY_SECONDS = 1.0
 MAX_WATCHERS = 50
 MOVES_SHOWN = 50
 _DECISIONS_SEEN = 20
@@ -135,13 +135,13 @@ class WatchServer:
             self._is_full = False
             log.debug("a watcher has gone: %d left", len(self.boxes))
 
-    async def broker(self, name: str) -> dict[str, Any]:
+    async def broker(self, name: str) -> BrokerDetails:
         """One broker, with what it says of itself. Raises NotFoundError if there is
         none of that name."""
         broker = the_broker(self._sql, name)
-        row = broker_row(broker, self._reports.get(name), self._fleet.period_seconds)
-        details = await ask_broker(self._telling, broker, self._poller.targets)
-        return _broker_answer(row, broker, details)
+        report, period = self._reports.get(name), self._fleet.period_seconds
+        asked = await ask_broker(self._telling, broker, self._poller.targets)
+        return broker_details(broker, report, period, asked)
 
     def end(self) -> None:
         """Close all watchers' boxes: the coordinator ends."""
@@ -279,23 +279,51 @@ def read_last_move(sql: Sql) -> float | None:
     return None if at is None else float(at)
 
 
-def _broker_answer(
-    row: BrokerRow, broker: Broker, details: BrokerDetails
-) -> dict[str, Any]:
-    """The body of the answer about one broker."""
-    topics = [msgspec.structs.asdict(topic) for topic in details.topics]
-    for topic in topics:
-        del topic["broker"]
-    return {
-        **msgspec.structs.asdict(row),
-        "url": broker.url,
-        "pid": broker.pid,
-        "epoch": broker.epoch,
-        "topics": topics,
-        "topic_count": details.topic_count,
-        "session_list": [
-            {"user": user, "topics": count} for user, count in details.sessions.items()
-        ],
-        "session_count": details.session_count,
-        "problem": details.problem,
-    }
+def broker_row(
+    broker: Broker, report: Heartbeat | None, period_seconds: int
+) -> BrokerRow:
+    topics = report.topics if report else 0
+    return BrokerRow(
+        **asdict(_broker_view(broker, report, period_seconds)), topics=topics
+    )
+
+
+def broker_details(
+    broker: Broker, report: Heartbeat | None, period_seconds: int, asked: BrokerPages
+) -> BrokerDetails:
+    return BrokerDetails(
+        **asdict(_broker_view(broker, report, period_seconds)),
+        url=broker.url,
+        pid=broker.pid,
+        epoch=broker.epoch,
+        topics=asked.topics,
+        topic_count=asked.topic_count,
+        session_list=asked.sessions,
+        session_count=asked.session_count,
+        problem=asked.problem,
+    )
+
+
+def _broker_view(
+    broker: Broker, report: Heartbeat | None, period_seconds: int
+) -> BrokerView:
+    """A broker that is not there carries nothing. Capacities are stored by period."""
+    capacity = None
+    if broker.capacity is not None and period_seconds:
+        capacity = round(broker.capacity / period_seconds, DIGITS)
+    return BrokerView(
+        name=broker.name,
+        state=shown_state(broker),
+        since=broker.since,
+        sessions=report.sessions if report else 0,
+        load=round(report.load_per_second, DIGITS) if report else 0.0,
+        capacity=capacity,
+        received=report.received if report else 0,
+        delivered=report.delivered if report else 0,
+    )
+
+
+def broker_rows(
+    brokers: Iterable[Broker], reports: Reports, period_seconds: int
+) -> list[BrokerRow]:
+    return [broker_row(b, reports.get(b.name), period_seconds) for b in brokers]

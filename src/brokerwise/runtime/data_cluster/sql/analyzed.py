@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from brokerwise.runtime.data_cluster.definitions import Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.sql.allowed import (
     ANALYZED_EXPRESSIONS,
     ANALYZED_PLANS,
@@ -29,7 +28,7 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
 )
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 from brokerwise.runtime.data_cluster.sql.splice import SplicedQuery
-from brokerwise.runtime.protocol.data import Typed
+from brokerwise.runtime.protocol.data import ColumnInfo, Dataset, DatasetKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -363,12 +362,12 @@ def _has_one_row(subquery: Expression) -> bool:
     return is_one or subquery.java.outerAttrs().size() > 0
 
 
-def result_columns(plan: Plan) -> tuple[Typed, ...]:
+def result_columns(plan: Plan) -> tuple[ColumnInfo, ...]:
     """Names and types of the columns of the channel's own query, which is within
     `plan`. Raises RefusedQueryError if they cannot be an object in JSON."""
     schema = _channel_query(plan).java.schema()
     columns = [
-        Typed(str(column.name()), str(column.dataType().catalogString()))
+        ColumnInfo(str(column.name()), str(column.dataType().catalogString()))
         for column in _all(schema)
     ]
     _check_columns(columns, json.loads(schema.json())["fields"])
@@ -387,7 +386,7 @@ def _channel_query(plan: Plan) -> Plan:
     return subquery.plan
 
 
-def _check_columns(columns: list[Typed], fields: list[dict[str, Any]]) -> None:
+def _check_columns(columns: list[ColumnInfo], fields: list[dict[str, Any]]) -> None:
     if not columns:
         raise RefusedQueryError("the results have no columns")
     names = [column.name.lower() for column in columns]

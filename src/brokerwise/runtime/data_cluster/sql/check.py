@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from brokerwise.runtime.data_cluster.definitions import Channel, Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.sql.analyzed import (
     check_conversions,
     check_joins,
@@ -42,7 +41,7 @@ from brokerwise.runtime.data_cluster.sql.splice import (
     query_session,
     splice,
 )
-from brokerwise.runtime.protocol.data import Typed
+from brokerwise.runtime.protocol.data import Channel, ColumnInfo, Dataset, DatasetKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +65,7 @@ class CheckedQuery:
     splice.query_session."""
 
     datasets: tuple[str, ...]
-    columns: tuple[Typed, ...]
+    columns: tuple[ColumnInfo, ...]
     wrapped: str
 
 
@@ -143,7 +142,7 @@ def _analyzed(
     spliced: SplicedQuery,
     text: str,
     datasets: Mapping[str, Dataset],
-) -> tuple[Typed, ...]:
+) -> tuple[ColumnInfo, ...]:
     parameters = [start for start, _, _ in spliced.pieces]
     with translate_errors(text, spliced.place, parameters):
         # Nor to what the analyzer makes of it, as a tree.

@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from brokerwise.runtime.data_cluster.definitions import Dataset
 from brokerwise.runtime.data_cluster.sql.allowed import (
     ARGUMENTS,
     FAILING,
@@ -31,6 +30,7 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
 )
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 from brokerwise.runtime.data_cluster.sql.parsed import Node, Value, nodes_of, strings_of
+from brokerwise.runtime.protocol.data import Dataset
 
 MAX_SHORT = 256  # characters of a text in quotes that is put into others
 _RANGES = {
