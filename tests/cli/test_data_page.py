@@ -8,7 +8,7 @@ from tests.cli import data_page
 from brokerwise.cli.main import run
 from brokerwise.runtime.data_cluster.definitions import ColumnType, DatasetKind
 from brokerwise.runtime.data_cluster.sql.allowed import FUNCTIONS
-from brokerwise.runtime.data_cluster.sql.analyzed import MAX_LIMIT
+from brokerwise.runtime.data_cluster.sql.analysis import MAX_LIMIT
 from brokerwise.runtime.protocol import limits
 
 GROUPS = ("dataset", "channel")

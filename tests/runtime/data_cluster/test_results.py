@@ -18,7 +18,6 @@ from brokerwise.runtime.data_cluster.results import (
     commit_run,
     forget_runs,
     pull,
-    remove_leftover_results,
     write_results,
 )
 from brokerwise.runtime.data_cluster.status import channel_status
@@ -195,8 +194,8 @@ def test_files_that_no_run_names_are_removed_at_the_start(world: World) -> None:
     one = world.subscribe("near", "a")
     world.commit({one: texts(1)})
     write_results(world.store, "near-2", table({one: texts(2)}))
-    world.store.result_path("near-3.ndjson.new").write_bytes(b"{")
-    assert remove_leftover_results(world.store) == 2
+    world.store.results.path("near-3.ndjson.new").write_bytes(b"{")
+    assert world.store.remove_leftovers() == 2
     assert numbers(world, one) == [1]
 
 

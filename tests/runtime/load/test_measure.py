@@ -15,7 +15,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.runtime.broker.processing import TopicSteps
 from brokerwise.runtime.load.measure import cores_for, machine, measuring_in
-from brokerwise.runtime.load.trials import busy
+from brokerwise.runtime.process.cpu_time import core_seconds, process_seconds
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_MESSAGES
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
@@ -120,9 +120,9 @@ def test_a_process_takes_its_place_and_its_processor_time_is_seen() -> None:
         assert process.stdin is not None and process.stdout is not None
         lines = [process.stdout.readline().strip() for _ in range(3)]
         assert sorted(lines) == ["done", *2 * [f"{{{core}}} 19"]]
-        while busy(process.pid, [core]).own < 0.4:  # its child's part, too
+        while process_seconds(process.pid) < 0.4:  # its child's part, too
             assert process.poll() is None
-        assert busy(process.pid, [core]).cores >= 0.4
+        assert core_seconds([core]) >= 0.4
         process.stdin.close()
         process.stdout.close()
 

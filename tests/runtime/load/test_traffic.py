@@ -22,11 +22,11 @@ from brokerwise.runtime.load.traffic import (
     Difference,
     Figure,
     Latencies,
+    LinkCounts,
     LoadReport,
+    MessageCounts,
     Outcome,
-    Passed,
     Period,
-    Seen,
     Traffic,
     differences,
     period_of,
@@ -188,9 +188,9 @@ def test_every_difference_is_named() -> None:
 
 
 def report(broker: str, **counts: int) -> LoadReport:
-    topics = {"a": Seen(counts["received"], counts["delivered"])}
-    links = {"b9": Passed(counts.get("forwarded", 0))}
-    users = {"u": Seen(counts.get("sent", 0), counts.get("got", 0))}
+    topics = {"a": MessageCounts(counts["received"], counts["delivered"])}
+    links = {"b9": LinkCounts(counts.get("forwarded", 0))}
+    users = {"u": MessageCounts(counts.get("sent", 0), counts.get("got", 0))}
     return LoadReport(broker, 1, topics, links, users)
 
 

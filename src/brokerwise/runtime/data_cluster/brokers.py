@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.data_cluster import channels, results, subscriptions
 from brokerwise.runtime.data_cluster.definitions import parameter_values
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.data_cluster.subscriptions import (
     KnownBroker,
     begin_fleet,
@@ -27,7 +27,6 @@ from brokerwise.runtime.data_cluster.subscriptions import (
     forget_silent,
     is_note_due,
 )
-from brokerwise.runtime.net.refusals import NotFoundError
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreated,
@@ -208,7 +207,7 @@ class Brokers:
     """
 
     def __init__(
-        self, store: Store, notifier: Notifier, fleet: str, wall: Clock
+        self, store: DataStore, notifier: Notifier, fleet: str, wall: Clock
     ) -> None:
         self._store, self._notifier, self._wall = store, notifier, wall
         self.instance = secrets.token_hex(8)
@@ -290,7 +289,5 @@ class Brokers:
         check_epoch(self._store.sql, broker, epoch)
 
     def _values(self, name: str, texts: Mapping[str, str]) -> tuple[object, ...]:
-        channel = channels.find_channel(self._store.sql, name)
-        if channel is None:
-            raise NotFoundError(f"there is no channel {name!r}")
+        channel = channels.state_of(self._store.sql, name).channel
         return parameter_values(channel, texts)

@@ -32,11 +32,9 @@ from brokerwise.runtime.data_cluster.segments import (
     KeyedState,
     Segment,
     add_segment,
-    new_file,
-    remove_segment_files,
-    write_files,
+    write_segments,
 )
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore, StoredFile
 from brokerwise.runtime.net.refusals import NotFoundError, UnavailableError
 from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.state_file import Sql, count_up
@@ -68,8 +66,7 @@ class NewSegment:
 
     stored: StoredDataset
     table: pa.Table
-    file: str
-    bytes: int
+    file: StoredFile
 
     @property
     def dataset(self) -> Dataset:
@@ -92,7 +89,7 @@ class CommittedRoll:
     answers: tuple[tuple[PendingFeed, Fed | Exception], ...]
 
 
-def write_roll(store: Store, feeds: Sequence[PendingFeed]) -> Roll:
+def write_roll(store: DataStore, feeds: Sequence[PendingFeed]) -> Roll:
     """Parse and write, on the disk when it returns. For any thread. On an error no
     file is left."""
     parsed = tuple((feed, _parse(feed)) for feed in feeds)
@@ -102,19 +99,16 @@ def write_roll(store: Store, feeds: Sequence[PendingFeed]) -> Roll:
             found = feed.stored
             group = tables.setdefault((found.dataset, found.created), (found, []))
             group[1].append(records.table)
-    files = [
-        (found, new_file(found.dataset.name), pa.concat_tables(group))
-        for found, group in tables.values()
-    ]
-    sizes = write_files(store, [(file, table) for _, file, table in files])
+    new = [(found, pa.concat_tables(group)) for found, group in tables.values()]
+    files = write_segments(store, [(found.dataset.name, table) for found, table in new])
     segments = (
-        NewSegment(found, table, file, size)
-        for (found, file, table), size in zip(files, sizes, strict=True)
+        NewSegment(found, table, file)
+        for (found, table), file in zip(new, files, strict=True)
     )
     return Roll(parsed, tuple(segments))
 
 
-def commit_roll(store: Store, roll: Roll, at: float) -> CommittedRoll:
+def commit_roll(store: DataStore, roll: Roll, at: float) -> CommittedRoll:
     """Feeds of datasets that have been dropped meanwhile are answered so."""
     segments = tuple(
         segment for segment in roll.segments if is_current(store.sql, segment.stored)
@@ -128,8 +122,8 @@ def commit_roll(store: Store, roll: Roll, at: float) -> CommittedRoll:
             else (feed, NotFoundError(f"there is no dataset {feed.dataset.name!r}"))
             for feed, parsed in roll.feeds
         )
-    remove_segment_files(
-        store, [segment.file for segment in roll.segments if segment not in segments]
+    store.segments.remove(
+        segment.file.name for segment in roll.segments if segment not in segments
     )
     return CommittedRoll(segments, answers)
 
@@ -142,9 +136,9 @@ def _parse(feed: PendingFeed) -> ParsedFeed | InputError:
 
 
 def _add(sql: Sql, segment: NewSegment, at: float) -> None:
-    number = count_up(sql, "segment")
+    number, file = count_up(sql, "segment"), segment.file
     name, rows = segment.dataset.name, segment.table.num_rows
-    add_segment(sql, Segment(number, name, segment.file, rows, segment.bytes, at))
+    add_segment(sql, Segment(number, name, file.name, rows, file.bytes, at))
 
 
 def _note(
@@ -172,7 +166,7 @@ class Feeder:
 
     def __init__(
         self,
-        store: Store,
+        store: DataStore,
         keyed: KeyedState,
         clock: Callable[[], float],
         *,
@@ -271,8 +265,8 @@ class Feeder:
         except sqlite3.Error as cause:
             # After any other error the rows may be in the journal, and come back.
             if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                remove_segment_files(
-                    self._store, [segment.file for segment in roll.segments]
+                self._store.segments.remove(
+                    segment.file.name for segment in roll.segments
                 )
             raise
         for segment in done.segments:
@@ -286,7 +280,7 @@ class Feeder:
                 "dataset %r: segment written, %d rows, %d bytes",
                 segment.dataset.name,
                 segment.table.num_rows,
-                segment.bytes,
+                segment.file.bytes,
             )
 
     def _answer(self, feed: PendingFeed, answer: Fed | Exception) -> None:

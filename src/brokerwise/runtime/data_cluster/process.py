@@ -21,7 +21,7 @@ from brokerwise.runtime.data_cluster.api import make_app
 from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.spark import service_settings
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.listening import listen, server, url_of
 from brokerwise.runtime.net.tls import client_tls, server_tls
@@ -58,7 +58,7 @@ def main() -> int:
 def _main(launch: Launch) -> int:
     allow_many_files()
     with (
-        Store(Path(launch.state).resolve()) as store,
+        DataStore(Path(launch.state).resolve()) as store,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         runner.run(run(launch, store))
@@ -83,7 +83,7 @@ def _is_starting() -> bool:
     return any(thread.name == _STARTER for thread in threading.enumerate())
 
 
-async def run(launch: Launch, store: Store) -> None:
+async def run(launch: Launch, store: DataStore) -> None:
     """Serve until it is time to stop. Cancelling it loses nothing that was answered.
 
     An error in what the data cluster does by itself ends it: a new process starts

@@ -9,8 +9,6 @@ on the disk: before it nothing has happened, after it the run is never made agai
 """
 
 import logging
-import os
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,15 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerwise.runtime.data_cluster.channels import ChannelState, advance
-from brokerwise.runtime.data_cluster.store import RESULTS, Store
-from brokerwise.runtime.process.state_file import Sql, sync
+from brokerwise.runtime.data_cluster.store import DataStore
+from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.data import Pull, PullAnswer, Pulled, Result
 from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BYTES
 
 # A row of `results` names at most so many bytes (or one result), so that to read on
 # in the middle of many results is cheap.
 STRETCH_BYTES = 256 << 10
-_UNFINISHED = ".new"
 _AROUND_RESULT = 40  # bytes, in an answer
 
 log = logging.getLogger(__name__)
@@ -60,40 +57,15 @@ class ResultFile:
         return tuple(s.subscription for s in self.stretches if s.offset == 0)
 
 
-def write_results(store: Store, name: str, results: pa.Table) -> ResultFile:
+def write_results(store: DataStore, name: str, results: pa.Table) -> ResultFile:
     """Put results (subscription, data), sorted, on the disk, in a file whose name
     begins with this one. Any thread may call it. A file that is never committed is
     removed at the next start."""
     if not len(results):
         return ResultFile()
-    name = f"{name}-{secrets.token_hex(4)}.ndjson"
     text, stretches = _lay_out(results)
-    path = store.result_path(name)
-    new = path.with_name(name + _UNFINISHED)
-    with new.open("wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    sync(path.parent)
-    return ResultFile(name, len(results), len(text), stretches)
-
-
-def remove_result_files(store: Store, files: Sequence[str]) -> None:
-    for file in files:
-        store.result_path(file).unlink(missing_ok=True)
-
-
-def remove_leftover_results(store: Store) -> int:
-    """Files of results that no run names, which a crash has left. Only at the start:
-    a run under way has one. How many."""
-    named = {file for (file,) in store.sql.execute("SELECT file FROM runs")}
-    found = [path.name for path in (store.directory / RESULTS).iterdir()]
-    left = [name for name in found if name not in named]
-    remove_result_files(store, left)
-    if left:
-        log.info("result files that a crash left are removed: %d", len(left))
-    return len(left)
+    (file,) = store.results.write([(name, lambda stream: stream.write(text))])
+    return ResultFile(file.name, len(results), file.bytes, stretches)
 
 
 def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
@@ -141,7 +113,9 @@ class RunScope:
         return self.before.run + 1
 
 
-def commit_run(store: Store, scope: RunScope, written: ResultFile, at: float) -> bool:
+def commit_run(
+    store: DataStore, scope: RunScope, written: ResultFile, at: float
+) -> bool:
     """Results, the channel's cursor and the version of its subscriptions, together.
     False if the channel is not as the run found it (it was dropped): then nothing is
     stored and the file is removed. Results of subscriptions that have gone meanwhile
@@ -154,11 +128,11 @@ def commit_run(store: Store, scope: RunScope, written: ResultFile, at: float) ->
             _insert_run(sql, scope, written, at)
             _insert_results(sql, scope, written)
     if not committed:
-        remove_result_files(store, [written.file] if written.file else [])
+        store.results.remove([written.file] if written.file else [])
     return committed
 
 
-def pull(store: Store, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAnswer:
+def pull(store: DataStore, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAnswer:
     """What there is after each, as far as `most` bytes reach: the first result of an
     answer always fits, and what there is no room for is left out."""
     pulled: list[Pulled] = []
@@ -177,7 +151,7 @@ def pull(store: Store, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAns
 
 
 def forget_runs(
-    store: Store,
+    store: DataStore,
     at: float,
     kept_seconds: float = KEPT_SECONDS,
     kept_bytes: int = KEPT_BYTES,
@@ -196,7 +170,7 @@ def forget_runs(
     with store.change() as sql:
         for upto in old:
             gone += _forget(sql, *upto)
-    remove_result_files(store, [file for file in gone if file])
+    store.results.remove([file for file in gone if file])
     log.info("runs expired, with their results: %d", len(gone))
     return len(gone)
 
@@ -245,7 +219,7 @@ def _last(sql: Sql, subscription: int) -> int | None:
 
 
 def _pulled(
-    store: Store, asked: Pull, last: int, room: int, *, at_least_one: bool
+    store: DataStore, asked: Pull, last: int, room: int, *, at_least_one: bool
 ) -> Pulled | None:
     """As many results as there is room for; None if there are some and it is not
     enough for the first."""
@@ -271,7 +245,7 @@ def _size(result: Result) -> int:
     return len(memoryview(result.data)) + _AROUND_RESULT
 
 
-def _results_after(store: Store, asked: Pull) -> Iterator[tuple[int, Result]]:
+def _results_after(store: DataStore, asked: Pull) -> Iterator[tuple[int, Result]]:
     """Those that are kept, each with its seq; files are read as they are needed."""
     stretches = store.sql.execute(
         "SELECT r.first, r.count, r.start, r.length, u.file, u.committed "
@@ -280,7 +254,7 @@ def _results_after(store: Store, asked: Pull) -> Iterator[tuple[int, Result]]:
         (asked.subscription, asked.after),
     )
     for first, count, start, length, file, committed in stretches:
-        with store.result_path(file).open("rb") as text:
+        with store.results.path(file).open("rb") as text:
             text.seek(start)
             lines = text.read(length).split(b"\n")
         for seq in range(max(first, asked.after + 1), first + count):

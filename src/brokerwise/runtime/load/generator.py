@@ -22,11 +22,16 @@ import pyarrow as pa
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.coordinator import Coordinator
-from brokerwise.runtime.load.trials import TICK_SECONDS, Busy, Trial, busy, schedule
-from brokerwise.runtime.load.worker import payload
+from brokerwise.runtime.load.trials import Trial, send_schedule
+from brokerwise.runtime.load.worker import UserError, payload
 from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.net.tasks import few_at_a_time
 from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.process.cpu_time import (
+    TICK_SECONDS,
+    core_seconds,
+    process_seconds,
+)
 from brokerwise.runtime.protocol.control import Route
 from brokerwise.runtime.protocol.frames import (
     Ack,
@@ -47,7 +52,7 @@ from brokerwise.storage.latency_logs import LATE_MS, LogFacts, LoggedTopic, writ
 from brokerwise.storage.tables import table_of
 
 
-class Task(msgspec.Struct, frozen=True):
+class TrialTask(msgspec.Struct, frozen=True):
     """A trial to run against a fleet: of one broker, whose process is `broker_pid`, or
     of several, and then nobody asks how busy they are.
 
@@ -69,7 +74,7 @@ class Task(msgspec.Struct, frozen=True):
     authority: str = ""
 
 
-class Written(msgspec.Struct, frozen=True, tag="written"):
+class LogWritten(msgspec.Struct, frozen=True, tag="written"):
     """The log is there."""
 
 
@@ -156,14 +161,6 @@ Failed = Callable[[BrokerwiseError], None]
 Arrived = Callable[[Message, int], None]  # with the time, in nanoseconds
 
 
-class LineError(BrokerwiseError):
-    """A connection of a trial was refused or lost: what it measured is of no use."""
-
-    def __init__(self, user: str, what: str) -> None:
-        self.user = user
-        super().__init__(f"the session of {user!r} {what}")
-
-
 class Line:
     """A connection that logs in, and tells of whatever goes wrong with it.
 
@@ -188,7 +185,7 @@ class Line:
         *,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Returns once the broker has answered. Raises LineError. Cancelling it leaves
+        """Returns once the broker has answered. Raises UserError. Cancelling it leaves
         the line to `abort`."""
         try:
             self._dialled = await connect(
@@ -199,7 +196,7 @@ class Line:
                 seconds=OPEN_SECONDS,
             )
         except BrokerwiseError as cause:
-            raise LineError(self.user, f"cannot be had: {cause.message}") from cause
+            raise UserError(self.user, f"cannot be had: {cause.message}") from cause
         self._say(Login(self.user, token, source))
         await self._answered()
 
@@ -222,7 +219,7 @@ class Line:
         try:
             await asyncio.wait_for(asyncio.shield(self._ready), OPEN_SECONDS)
         except TimeoutError as cause:
-            raise LineError(self.user, "got no answer in time") from cause
+            raise UserError(self.user, "got no answer in time") from cause
 
     def _heard(self, text: bytes) -> None:
         match decode_from_broker(text):
@@ -239,7 +236,7 @@ class Line:
             self._fail(f"was closed: {reason or 'the broker is gone'} ({code})")
 
     def _fail(self, what: str) -> None:
-        error = LineError(self.user, what)
+        error = UserError(self.user, what)
         if not self._ready.done():
             self._ready.set_exception(error)
         else:
@@ -256,7 +253,7 @@ class SubscriberLine(Line):
         self._cursors: dict[str, tuple[str, int, int]] = {}
 
     async def subscribe(self, topic: str) -> None:
-        """Returns once it is served. Raises LineError."""
+        """Returns once it is served. Raises UserError."""
         self._ready = asyncio.get_running_loop().create_future()
         self._say(Subscribe(0, (topic,)))
         await self._answered()
@@ -288,19 +285,20 @@ _EARLY_NS = 500_000  # the event loop wakes us to the millisecond
 
 @dataclass(frozen=True)
 class _Moment:
-    """Clock, in nanoseconds; processor time of the broker, and our own, in seconds;
-    how nice the broker is."""
+    """Clock, in nanoseconds; CPU seconds of the broker, of the cores that it runs on,
+    and our own; how nice the broker is."""
 
     now: int
-    broker: Busy
     own: float
-    nice: int
+    broker: float = 0.0
+    cores: float = 0.0
+    nice: int = 0
 
 
 class Generator:
     """One task, from its connections to its log."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrialTask) -> None:
         self._task = task
         self._tls = client_tls(task.coordinator, task.authority)
         self._record = Record(task.trial)
@@ -393,7 +391,7 @@ class Generator:
             self._fail(BrokerwiseError(f"sending failed: {error!r}"))
 
     async def _send(self, start: int) -> None:
-        record, plan = self._record, schedule(self._task.trial)
+        record, plan = self._record, send_schedule(self._task.trial)
         data = payload(self._task.trial.message_bytes)
         columns = (plan.due, plan.topic, plan.publisher, plan.seq)
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -436,22 +434,24 @@ class Generator:
     def _moment(self) -> _Moment:
         task = self._task
         if not task.broker_pid:
-            return _Moment(monotonic_ns(), Busy(0.0, 0.0), time.process_time(), 0)
-        used = busy(task.broker_pid, task.broker_cores)
+            return _Moment(monotonic_ns(), time.process_time())
+        broker = process_seconds(task.broker_pid)
+        cores = core_seconds(task.broker_cores)
         nice = os.getpriority(os.PRIO_PROCESS, task.broker_pid)
-        return _Moment(monotonic_ns(), used, time.process_time(), nice)
+        return _Moment(monotonic_ns(), time.process_time(), broker, cores, nice)
 
     def _write(self, began_at: float, before: _Moment, after: _Moment) -> None:
         trial, record = self._task.trial, self._record
         seconds = (after.now - before.now) / 1e9
-        used = after.broker.since(before.broker)
+        used = after.broker - before.broker
+        busy = after.cores - before.cores
         cores = seconds * max(1, len(self._task.broker_cores))
         facts = LogFacts(
             configuration=trial.number,
             topics=trial.topics,
             seconds=seconds,
-            cpu_share=max(used.own, TICK_SECONDS) / cores,  # it is never nothing
-            others_share=max(0.0, used.cores - used.own) / cores,
+            cpu_share=max(used, TICK_SECONDS) / cores,  # it is never nothing
+            others_share=max(0.0, busy - used) / cores,
             generator_share=(after.own - before.own) / seconds,
             late=record.late,
             worst_late_ms=record.worst_late_ns / 1e6,

@@ -261,12 +261,12 @@ def _by_broker(seed: Seed, loads: list[int]) -> dict[str, int]:
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Seen(msgspec.Struct, frozen=True):
+class MessageCounts(msgspec.Struct, frozen=True):
     received: _Count = 0
     delivered: _Count = 0
 
 
-class Passed(msgspec.Struct, frozen=True):
+class LinkCounts(msgspec.Struct, frozen=True):
     forwarded: _Count = 0
 
 
@@ -276,9 +276,9 @@ class LoadReport(msgspec.Struct, frozen=True):
 
     broker: str
     epoch: int
-    topics: dict[str, Seen] = {}
-    links: dict[str, Passed] = {}
-    users: dict[str, Seen] = {}
+    topics: dict[str, MessageCounts] = {}
+    links: dict[str, LinkCounts] = {}
+    users: dict[str, MessageCounts] = {}
 
 
 def traffic_of(reports: Iterable[LoadReport]) -> Traffic:

@@ -7,8 +7,8 @@ from tests.runtime.data_cluster.sql.city import PARAMETERS
 
 from brokerwise.runtime.data_cluster.definitions import Channel, Column, ColumnType
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
-from brokerwise.runtime.data_cluster.sql.parsed import Node
 from brokerwise.runtime.data_cluster.sql.splice import splice
+from brokerwise.runtime.data_cluster.sql.tree import Node
 
 PIECES = st.lists(
     st.one_of(

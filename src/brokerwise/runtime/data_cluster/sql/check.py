@@ -1,14 +1,14 @@
 """Where a channel's SQL is refused: `check_query`, step by step.
 
 1. The text, before it is parsed (here): characters that do not show, deep nesting.
-2. What Spark's parser makes of it, which runs nothing (`parsed.py`): every part is held
+2. What Spark's parser makes of it, which runs nothing (`tree.py`): every part is held
    against the lists of `allowed.py`; then `rules.py`: names, functions and their
    arguments, patterns, where parameters may be, which datasets are read, how large the
    query becomes.
 3. Its parameters become columns of the subscriptions (`splice.py`). The result is
    parsed again and compared with what it was made from, so that no trick with quotes or
    comments reaches beyond the place that it is put in.
-4. What Spark's analysis against empty views makes of it (`analyzed.py`): held against
+4. What Spark's analysis against empty views makes of it (`analysis.py`): held against
    lists once more; joins that relate nothing, surprising conversions, columns that JSON
    does not have.
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset, DatasetKind
-from brokerwise.runtime.data_cluster.sql.analyzed import (
+from brokerwise.runtime.data_cluster.sql.analysis import (
     check_conversions,
     check_joins,
     read_analyzed,
@@ -33,7 +33,6 @@ from brokerwise.runtime.data_cluster.sql.errors import (
     RefusedQueryError,
     translate_errors,
 )
-from brokerwise.runtime.data_cluster.sql.parsed import Node, read_plan
 from brokerwise.runtime.data_cluster.sql.rules import check_rules, find_sources
 from brokerwise.runtime.data_cluster.sql.splice import (
     SplicedQuery,
@@ -42,6 +41,7 @@ from brokerwise.runtime.data_cluster.sql.splice import (
     query_session,
     splice,
 )
+from brokerwise.runtime.data_cluster.sql.tree import Node, read_plan
 from brokerwise.runtime.protocol.data import Typed
 
 if TYPE_CHECKING:

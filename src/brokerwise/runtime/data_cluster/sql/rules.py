@@ -30,7 +30,7 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
     Rule,
 )
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
-from brokerwise.runtime.data_cluster.sql.parsed import Node, Value, nodes_of, strings_of
+from brokerwise.runtime.data_cluster.sql.tree import Node, Value, nodes_of, strings_of
 
 MAX_SHORT = 256  # characters of a text in quotes that is put into others
 _RANGES = {
