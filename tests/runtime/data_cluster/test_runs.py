@@ -271,7 +271,7 @@ def test_a_poisoned_segment_is_set_aside_and_named_and_the_others_appear(
         play(world, Both(), scene)
     assert len(world.log(number)) == 11
     assert len(world.log(other)) == 12
-    assert "(8 to 8) failed and is set aside: [DIVIDE_BY_ZERO]" in caplog.text
+    assert "channel 'near': segment 8 is set aside: [DIVIDE_BY_ZERO]" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -346,6 +346,9 @@ class ChannelRuns:
         self._survived(key)
         segments = plan.segments
         self._paces[key], recovery = pace.failed(len(segments))
+        if recovery is Recovery.SET_ASIDE:
+            self._set_aside(plan, cause.message)
+            return self._wall()
         log.warning(
             "channel %r: a run over %d segments (%d to %d) failed and is %s: %s",
             key.name,
@@ -355,8 +358,6 @@ class ChannelRuns:
             recovery.value,
             cause.message,
         )
-        if recovery is Recovery.SET_ASIDE:
-            self._set_aside(plan, cause.message)
         return self._wall()
 
     def _troubled(
@@ -379,16 +380,17 @@ class ChannelRuns:
 
     def _give_up(self, key: ChannelKey, plan: RunPlan, before: Attempt) -> float:
         """On a segment that the process did not survive, again and again."""
-        reason = f"the process died in its run, {before.deaths} times in a row"
-        segment = plan.segments[0]
-        log.error("channel %r: segment %d is set aside: %s", key.name, segment, reason)
-        self._set_aside(plan, reason)
+        self._set_aside(
+            plan, f"the process died in its run, {before.deaths} times in a row"
+        )
         self._paces[key] = Pace(1, careful=True)
         return self._wall()
 
     def _set_aside(self, plan: RunPlan, reason: str) -> None:
-        """The first segment of the plan."""
+        """The first segment of the plan, which is the only one that fails."""
         segment, at = plan.segments[0], self._wall()
+        name = plan.work.channel.name
+        log.error("channel %r: segment %d is set aside: %s", name, segment, reason)
         with self._store.change() as sql:
             channels.set_aside(sql, plan.scope.before, segment, reason, at)
 
