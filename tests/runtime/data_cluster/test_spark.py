@@ -45,7 +45,6 @@ from brokerwise.runtime.data_cluster.spark import (
     SparkTroubleError,
     SubscriptionRows,
     Work,
-    is_alive,
     run_failure,
     service_settings,
     warm,
@@ -392,7 +391,7 @@ def test_warming_that_fails_is_only_said(
 
 
 def test_spark_that_is_up_is_alive(spark: SparkSession) -> None:
-    assert is_alive(spark)
+    assert SparkRunner(spark).is_alive()
 
 
 def test_what_is_only_for_one_machine_is_not_set_elsewhere() -> None:

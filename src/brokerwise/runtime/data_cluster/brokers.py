@@ -27,6 +27,7 @@ from brokerwise.runtime.data_cluster.subscriptions import (
     forget_silent,
     is_note_due,
 )
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreated,
@@ -50,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class Ask(Protocol):
-    """As `net.requests.ask`."""
+    """As `net.http.ask`."""
 
     async def __call__(
         self,
@@ -153,30 +154,23 @@ class Notifier:
         return queue
 
     async def _send(self, queue: _Queue) -> None:
-        pause = FIRST_PAUSE
+        name, backoff = queue.broker.name, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         try:
             while queue.news:
-                heard = await self._try(queue, first=pause == FIRST_PAUSE)
-                if heard:
-                    if pause != FIRST_PAUSE:
-                        log.info("broker %r is notified again", queue.broker.name)
-                    pause = FIRST_PAUSE
-                else:
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, LONGEST_PAUSE)
+                channel, taken = queue.take()
+                try:
+                    await self._say(queue.broker, channel, taken)
+                except BrokerwiseError as cause:
+                    queue.put_back(channel, taken)
+                    if not backoff.attempts:
+                        log.warning("broker %r is not notified: %s", name, cause)
+                    await asyncio.sleep(backoff.pause())
+                    continue
+                if backoff.attempts:
+                    log.info("broker %r is notified again", name)
+                    backoff.attempts = 0
         finally:
             queue.sending = None
-
-    async def _try(self, queue: _Queue, *, first: bool) -> bool:
-        channel, taken = queue.take()
-        try:
-            await self._say(queue.broker, channel, taken)
-        except BrokerwiseError as cause:
-            queue.put_back(channel, taken)
-            if first:
-                log.warning("broker %r is not notified: %s", queue.broker.name, cause)
-            return False
-        return True
 
     async def _say(
         self, broker: KnownBroker, channel: str, taken: dict[int, float]

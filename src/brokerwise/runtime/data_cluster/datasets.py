@@ -32,8 +32,8 @@ class StoredDataset:
 
 
 def create_dataset(sql: Sql, dataset: Dataset, at: float) -> None:
-    """Raises ConflictError if there is one of that name, in whatever case: SQL makes
-    no difference."""
+    """Raises ConflictError if there is one of that name, in upper or lower case: to SQL
+    they are the same."""
     taken = sql.execute(
         "SELECT name FROM datasets WHERE lower(name) = lower(?)", (dataset.name,)
     ).fetchone()

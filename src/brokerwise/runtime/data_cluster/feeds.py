@@ -81,12 +81,7 @@ class Roll:
     segments: tuple[NewSegment, ...]
 
 
-@dataclass(frozen=True)
-class CommittedRoll:
-    """What became segments, and the answer to each feed."""
-
-    segments: tuple[NewSegment, ...]
-    answers: tuple[tuple[PendingFeed, Fed | Exception], ...]
+Answers = tuple[tuple[PendingFeed, Fed | Exception], ...]
 
 
 def write_roll(store: DataStore, feeds: Sequence[PendingFeed]) -> Roll:
@@ -108,8 +103,11 @@ def write_roll(store: DataStore, feeds: Sequence[PendingFeed]) -> Roll:
     return Roll(parsed, tuple(segments))
 
 
-def commit_roll(store: DataStore, roll: Roll, at: float) -> CommittedRoll:
-    """Feeds of datasets that have been dropped meanwhile are answered so."""
+def commit_roll(
+    store: DataStore, roll: Roll, at: float
+) -> tuple[tuple[NewSegment, ...], Answers]:
+    """What became segments, and the answer to each feed: an error for those of
+    datasets that have been dropped meanwhile."""
     segments = tuple(
         segment for segment in roll.segments if is_current(store.sql, segment.stored)
     )
@@ -125,7 +123,7 @@ def commit_roll(store: DataStore, roll: Roll, at: float) -> CommittedRoll:
     store.segments.remove(
         segment.file.name for segment in roll.segments if segment not in segments
     )
-    return CommittedRoll(segments, answers)
+    return segments, answers
 
 
 def _parse(feed: PendingFeed) -> ParsedFeed | InputError:
@@ -261,7 +259,7 @@ class Feeder:
 
     def _commit(self, roll: Roll) -> None:
         try:
-            done = commit_roll(self._store, roll, self._clock())
+            segments, answers = commit_roll(self._store, roll, self._clock())
         except sqlite3.Error as cause:
             # After any other error the rows may be in the journal, and come back.
             if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
@@ -269,13 +267,13 @@ class Feeder:
                     segment.file.name for segment in roll.segments
                 )
             raise
-        for segment in done.segments:
+        for segment in segments:
             if segment.dataset.key:
                 self._keyed.add(segment.dataset.name, segment.table)
-        for feed, answer in done.answers:
+        for feed, answer in answers:
             _log_rejected(feed, answer)
             self._answer(feed, answer)
-        for segment in done.segments:
+        for segment in segments:
             log.debug(
                 "dataset %r: segment written, %d rows, %d bytes",
                 segment.dataset.name,

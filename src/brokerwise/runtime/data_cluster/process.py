@@ -49,7 +49,7 @@ def main() -> int:
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     code = run_process(_main)
     if _is_starting() or not _stops_in_time():
-        # Nobody can wait for it. Its standard input ends with us, and it with that.
+        # It cannot be waited for. Its standard input ends with us, and it with that.
         logging.shutdown()
         os._exit(code)
     return code
@@ -123,15 +123,15 @@ async def run(launch: Launch, store: DataStore) -> None:
 
 
 def fleet_of(launch: Launch) -> str:
-    """What tells one fleet from another, also if it was started again, and says
-    nothing of its keys."""
+    """A digest that differs between two fleets, and between two starts of one fleet. It
+    does not reveal the keys."""
     text = msgspec.json.encode([launch.run, *sorted(launch.keys.items())])
     return hashlib.sha256(text).hexdigest()
 
 
 def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSession]:
-    """A session, once it is up. The thread that starts it holds nobody back: the
-    process may end before."""
+    """A session, once it is up. The process may end before: it does not wait for the
+    thread that starts it."""
     loop = asyncio.get_running_loop()
     started: asyncio.Future[SparkSession] = loop.create_future()
 

@@ -23,8 +23,8 @@ from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.data import Pull, PullAnswer, Pulled, Result
 from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BYTES
 
-# A row of `results` names at most so many bytes (or one result), so that to read on
-# in the middle of many results is cheap.
+# At most this many bytes (or one result) are in a row of `results`, so that reading on
+# from the middle of many results is cheap.
 STRETCH_BYTES = 256 << 10
 _AROUND_RESULT = 40  # bytes, in an answer
 

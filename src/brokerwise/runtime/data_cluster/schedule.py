@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 
 RUNS_AT_ONCE = 2
-WATCH_SECONDS = 1.0  # how often it is seen whether Spark is still there
+WATCH_SECONDS = 1.0  # between two looks at whether Spark still runs
 STOP_SECONDS = 5.0  # that runs under way have to end
 _EARLY = 1e-6  # of a period: a clock that shows the due time itself counts as there
 
@@ -77,8 +77,8 @@ class Schedule:
         self._running: set[ChannelKey] = set()
 
     def add(self, key: ChannelKey, period: float, now: float) -> None:
-        """It is first due a period after its creation. One that was created before is
-        due at once if a due time has passed: whatever kept us from it, that is over."""
+        """It is first due a period after its creation. One that was created before the
+        process started is due at once if it has missed a due time."""
         entry = _Entry(key.created, period)
         entry.passed = max(0, entry.periods(now) - 1)
         self._entries[key] = entry

@@ -199,7 +199,8 @@ class Retention:
         self._store, self._keyed, self._clock = store, keyed, clock
 
     async def tidy(self) -> None:
-        """Cancelling it leaves nothing half done."""
+        """Forget what is old, and merge the segments of keyed datasets. Cancelling it
+        leaves nothing half done."""
         self.forget()
         for dataset in all_datasets(self._store.sql).values():
             if dataset.kind is DatasetKind.KEYED:

@@ -337,7 +337,11 @@ class SparkRunner:
 
     def is_alive(self) -> bool:
         """True if Spark is there. Waits for an answer of the JVM."""
-        return is_alive(self._spark)
+        try:
+            # Raises unless the JVM answers and its Spark has not been stopped.
+            return bool(self._spark.sparkContext.defaultParallelism)
+        except Exception:  # which depends on how it has ended
+            return False
 
     def _collect(self, work: Work) -> pa.Table:
         views = self._views.get(work.channel.name)
@@ -402,14 +406,6 @@ class _Watch:
             except Exception as cause:  # the run itself fails of it, and says so
                 log.debug("a run cannot be cancelled: %s", cause)
             self._ended.wait(_CANCEL_SECONDS)
-
-
-def is_alive(spark: "SparkSession") -> bool:
-    try:
-        # Raises unless the JVM answers and its Spark has not been stopped.
-        return bool(spark.sparkContext.defaultParallelism)
-    except Exception:  # which depends on how it has ended
-        return False
 
 
 def check_limits(results: pa.Table, limits: Limits) -> None:

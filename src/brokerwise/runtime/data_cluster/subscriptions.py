@@ -107,8 +107,8 @@ def put_offline(sql: Sql, broker: str, at: float) -> None:
 
 
 def forget_silent(sql: Sql, at: float) -> list[str]:
-    """The brokers that have not been heard for as long as anything is kept. Those
-    whom they served have been offline for so long."""
+    """Forget the brokers that have not been heard for as long as anything is kept.
+    The users that they served have been offline since then."""
     silent = sql.execute(
         "SELECT name, heard FROM brokers WHERE heard < ? ORDER BY name",
         (at - KEPT_SECONDS,),

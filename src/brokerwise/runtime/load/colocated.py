@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -72,15 +72,8 @@ def _by_broker(
     rows: LatencyRows, topics: Sequence[PlannedTopic], shares: Float64s
 ) -> LatencyRows:
     brokers = np.array([topic.broker for topic in topics], np.int64)
-    return LatencyRows(
-        configuration=brokers,
-        processing_ms=rows.processing_ms,
-        rate_per_second=rows.rate_per_second,
-        messages=rows.messages,
-        mean_ms=rows.mean_ms,
-        p90_ms=rows.p90_ms,
-        cpu_share=np.maximum(shares[brokers], TICK_SECONDS),
-    )
+    share = np.maximum(shares[brokers], TICK_SECONDS)
+    return replace(rows, configuration=brokers, cpu_share=share)
 
 
 def _over(log: Path, topics: Sequence[PlannedTopic], trial: Trial) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The process that sends and receives for one trial: connects everyone, sends at the
+"""The process that sends and receives for one trial: connects all users, sends at the
 times that were drawn, waits for every message, and writes the log.
 
 Publishers never wait; subscribers note when each message comes.
@@ -54,7 +54,7 @@ from brokerwise.storage.tables import table_of
 
 class TrialTask(msgspec.Struct, frozen=True):
     """A trial to run against a fleet: of one broker, whose process is `broker_pid`, or
-    of several, and then nobody asks how busy they are.
+    of several, whose CPU time is then not measured here (`broker_pid` is 0).
 
     `topics` are their names; `publishers` and `subscribers` the tokens of the users
     of each topic. `log` is the file to write. `authority` signs the fleet's
@@ -162,11 +162,11 @@ Arrived = Callable[[Message, int], None]  # with the time, in nanoseconds
 
 
 class Line:
-    """A connection that logs in, and tells of whatever goes wrong with it.
+    """A connection that logs in, and reports its failures.
 
     Publishing does not wait for confirmations: the broker gives them before a message
-    goes through its processing step, so they would not hold anyone back for its
-    backlog, but messages have to be sent when they are due, whatever happens.
+    goes through its processing step, so they would not slow a publisher down when the
+    broker has a backlog; and messages have to be sent when they are due, in any case.
     """
 
     def __init__(self, user: str, failed: Failed) -> None:

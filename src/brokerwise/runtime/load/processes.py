@@ -1,5 +1,5 @@
-"""Worker processes: whatever plays users does so in processes of its own, so that
-thousands of them do not disturb who measures, or use more than one core.
+"""Worker processes: users are played in processes of their own, so that thousands of
+them do not disturb the process that measures, and can use more than one core.
 
 A worker reads its task from the first line of its standard input; each further line
 lets it go on with its next part. It reports in lines on its standard output, and ends

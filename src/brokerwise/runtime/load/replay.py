@@ -264,7 +264,7 @@ class Replay:
         return outcome(period, seen, results, seconds)
 
     async def _connect(self, workers: Workers[WorkerResult]) -> None:
-        """Everyone subscribes; publishers connect once routes lead to them."""
+        """All users subscribe; publishers connect once there are routes to them."""
         sessions = len(self._period.seed.sessions)
 
         def connected() -> bool:

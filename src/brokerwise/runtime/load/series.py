@@ -4,7 +4,7 @@ share a broker), or those of a co-location plan; and the rows that their logs co
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -80,19 +80,18 @@ class Series(Protocol):
         ...
 
     async def run(self, directory: Directory, tell: Tell) -> None:
-        """Measure whatever has no log yet. Cancelling it loses the configuration that
-        is under way. Raises TrialError for one that cannot be measured."""
+        """Measure what has no log yet. Cancelling it loses the configuration that is
+        under way. Raises TrialError for one that cannot be measured."""
 
 
 def load_settings(load: Load, cores: Cores, seed: int) -> dict[str, Any]:
-    given = asdict(load)
     return {
         "cores": len(cores.broker),
         "broker_cores": list(cores.broker),
-        "messages": given["messages"],
-        "message_bytes": given["message_bytes"],
-        "rate_each": given["rate_each"],
-        "longest_seconds": given["longest"],
+        "messages": load.messages,
+        "message_bytes": load.message_bytes,
+        "rate_each": load.rate_each,
+        "longest_seconds": load.longest,
         "seed": seed,
     }
 

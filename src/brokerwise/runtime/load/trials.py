@@ -54,8 +54,8 @@ def _expect(right: bool, message: str) -> None:
         raise InputError(message)
 
 
-_SPREAD = 1.25  # the last publisher is done so much later than the mean one
-_AROUND_SECONDS = 2.0  # to start a fleet, connect everyone, and end it all
+_SPREAD = 1.25  # when the last publisher is done, relative to the mean one
+_AROUND_SECONDS = 2.0  # to start a fleet, connect all users, and end it all
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class SendSchedule:
 
 
 def send_schedule(trial: Trial) -> SendSchedule:
-    """Every publisher sends by itself, with gaps that are exponential: whatever the
-    broker does, messages come at these times. The same trial has the same times."""
+    """Publishers are independent, with exponential gaps (an open loop): messages come
+    at these times, also if the broker is slow. The same trial has the same times."""
     parts = [_of_topic(trial, number) for number in range(len(trial.topics))]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(columns[0], kind="stable")

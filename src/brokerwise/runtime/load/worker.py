@@ -196,7 +196,7 @@ class _Player:
             raise UserError(self.user.name, what) from cause
 
     async def close(self) -> None:
-        """Log out, and hear whatever brokers have said before."""
+        """Log out, after taking in all that brokers have sent before."""
         await self.client.close()
         if self._watching is not None:
             self._watching.cancel()
@@ -329,7 +329,7 @@ class Worker:
         self._waits_since = None
 
     async def _beat(self) -> None:
-        """Tell how far we are, now and then, and see whether it goes on."""
+        """Report progress. Raises BrokerwiseError if there is none for too long."""
         told = ReplayProgress(0, 0)
         clock = asyncio.get_running_loop().time
         while True:
@@ -353,8 +353,8 @@ class Worker:
 
 
 class _Pace:
-    """Holds messages back until their time has come; without `seconds` none is, but
-    everyone else has a turn now and then."""
+    """Holds messages back until they are due; without `seconds` none is held back, but
+    other tasks have a turn after each BATCH."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -20,7 +20,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from brokerwise.runtime.data_cluster.definitions import Channel, Dataset, DatasetKind
 from brokerwise.runtime.data_cluster.sql.analysis import (
@@ -41,7 +41,7 @@ from brokerwise.runtime.data_cluster.sql.splice import (
     query_session,
     splice,
 )
-from brokerwise.runtime.data_cluster.sql.tree import Node, read_plan
+from brokerwise.runtime.data_cluster.sql.tree import read_plan
 from brokerwise.runtime.protocol.data import Typed
 
 if TYPE_CHECKING:
@@ -114,7 +114,8 @@ def _check(
     session = query_session(spark)
     # PySpark offers no other way to a parser that runs nothing.
     parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001
-    query = _parsed(parser, text)
+    with translate_errors(text, lambda index: index):
+        query = read_plan(parser.parsePlan(text), text)
     check_rules(query, text)
     read = find_sources(query, text, datasets)
     _check_kinds(read, datasets)
@@ -124,11 +125,6 @@ def _check(
     make_views(session, [datasets[name] for name in read], channel)
     columns = _analyzed(session, spliced, text, datasets)
     return CheckedQuery(read, columns, spliced.text)
-
-
-def _parsed(parser: Any, text: str) -> Node:
-    with translate_errors(text, lambda index: index):
-        return read_plan(parser.parsePlan(text), text)
 
 
 def _check_kinds(read: tuple[str, ...], datasets: Mapping[str, Dataset]) -> None:

@@ -14,11 +14,10 @@ repetitions after one another, can take longer than anyone waits, on a text chos
 it, and a match cannot be interrupted. So only simple patterns are allowed.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from brokerwise.runtime.data_cluster.definitions import Dataset
+from brokerwise.runtime.data_cluster.definitions import NAME, NAME_RULE, Dataset
 from brokerwise.runtime.data_cluster.sql.allowed import (
     ARGUMENTS,
     FAILING,
@@ -38,7 +37,6 @@ _RANGES = {
     Rule.PLACE: (1, 1_000),
     Rule.SCALE: (-100, 100),
 }
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 # Where a name is made or said: the field of the kind that has it.
 _NAMES = {
     "expressions.Alias": "name",
@@ -139,12 +137,10 @@ def _check_names(node: Node) -> None:
         if (
             node.kind != "analysis.UnresolvedRelation"
             and name != _UNNAMED
-            and not _NAME.fullmatch(name)
+            and not NAME.fullmatch(name)
         ):
             raise _BrokenError(
-                node,
-                f"found the name {name[:80]!r}, expected letters, digits and _, a "
-                "letter first, at most 63",
+                node, f"found the name {name[:80]!r}, expected {NAME_RULE}"
             )
 
 
