@@ -13,7 +13,7 @@ from tests.tiers import examples
 
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.results import (
-    STRETCH_BYTES,
+    SPAN_BYTES,
     RunScope,
     commit_run,
     forget_runs,
@@ -141,7 +141,7 @@ def test_results_carry_the_time_of_their_commit_in_milliseconds(world: World) ->
 
 def test_many_results_are_found_in_the_middle(world: World) -> None:
     one = world.subscribe("near", "a")
-    count = 3 * STRETCH_BYTES // 600
+    count = 3 * SPAN_BYTES // 600
     world.commit({one: texts(*range(10_000, 10_000 + count), size=250)})
     stored = world.store.sql.execute("SELECT count(*) FROM results").fetchone()
     assert stored[0] > 2

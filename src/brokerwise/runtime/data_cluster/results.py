@@ -25,14 +25,14 @@ from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BY
 
 # At most this many bytes (or one result) are in a row of `results`, so that reading on
 # from the middle of many results is cheap.
-STRETCH_BYTES = 256 << 10
+SPAN_BYTES = 256 << 10
 _AROUND_RESULT = 40  # bytes, in an answer
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ResultSpan:
     """Results of a subscription, in a run's file. `offset` of them come before, in the
     same run."""
 
@@ -50,11 +50,11 @@ class ResultFile:
     file: str = ""
     rows: int = 0
     bytes: int = 0
-    stretches: tuple[Stretch, ...] = ()
+    spans: tuple[ResultSpan, ...] = ()
 
     def subscriptions(self) -> tuple[int, ...]:
         """Those that have results, in order."""
-        return tuple(s.subscription for s in self.stretches if s.offset == 0)
+        return tuple(s.subscription for s in self.spans if s.offset == 0)
 
 
 def write_results(store: DataStore, name: str, results: pa.Table) -> ResultFile:
@@ -63,12 +63,12 @@ def write_results(store: DataStore, name: str, results: pa.Table) -> ResultFile:
     removed at the next start."""
     if not len(results):
         return ResultFile()
-    text, stretches = _lay_out(results)
+    text, spans = _lay_out(results)
     (file,) = store.results.write([(name, lambda stream: stream.write(text))])
-    return ResultFile(file.name, len(results), file.bytes, stretches)
+    return ResultFile(file.name, len(results), file.bytes, spans)
 
 
-def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
+def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[ResultSpan, ...]]:
     """The text of the file, and where each subscription's results are in it."""
     lines = pc.binary_join_element_wise(results["data"], "", "\n").combine_chunks()
     if isinstance(lines, pa.ChunkedArray):
@@ -76,10 +76,10 @@ def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
     ends = np.cumsum(pc.binary_length(lines).to_numpy().astype(np.int64))
     first = int(np.frombuffer(lines.buffers()[1], np.int32)[lines.offset])
     text = memoryview(lines.buffers()[2])[first : first + int(ends[-1])]
-    return text, tuple(_stretches(results["subscription"].to_numpy(), ends))
+    return text, tuple(_spans(results["subscription"].to_numpy(), ends))
 
 
-def _stretches(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[Stretch]:
+def _spans(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[ResultSpan]:
     """`ends` are those of the lines, in bytes."""
     edges = np.flatnonzero(np.diff(subscriptions)) + 1
     firsts = [0, *edges.tolist()]
@@ -87,11 +87,11 @@ def _stretches(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[Stretch]
         begin = first
         while begin < last:
             start = int(ends[begin - 1]) if begin else 0
-            fitting = int(np.searchsorted(ends, start + STRETCH_BYTES, "right"))
+            fitting = int(np.searchsorted(ends, start + SPAN_BYTES, "right"))
             stop = min(last, max(begin + 1, fitting))
             length = int(ends[stop - 1]) - start
             number = int(subscriptions[first])
-            yield Stretch(number, begin - first, stop - begin, start, length)
+            yield ResultSpan(number, begin - first, stop - begin, start, length)
             begin = stop
 
 
@@ -202,12 +202,12 @@ def _insert_results(sql: Sql, scope: RunScope, written: ResultFile) -> None:
         "FROM subscriptions WHERE id = ?",
         [
             (s.offset, s.count, name, number, s.start, s.length, s.subscription)
-            for s in written.stretches
+            for s in written.spans
         ],
     )
     sql.executemany(
         "UPDATE subscriptions SET last = last + ? WHERE id = ?",
-        [(s.count, s.subscription) for s in written.stretches],
+        [(s.count, s.subscription) for s in written.spans],
     )
 
 
@@ -247,13 +247,13 @@ def _size(result: Result) -> int:
 
 def _results_after(store: DataStore, asked: Pull) -> Iterator[tuple[int, Result]]:
     """Those that are kept, each with its seq; files are read as they are needed."""
-    stretches = store.sql.execute(
+    spans = store.sql.execute(
         "SELECT r.first, r.count, r.start, r.length, u.file, u.committed "
         "FROM results r JOIN runs u ON u.channel = r.channel AND u.run = r.run "
         "WHERE r.subscription = ? AND r.first + r.count > ? + 1 ORDER BY r.first",
         (asked.subscription, asked.after),
     )
-    for first, count, start, length, file, committed in stretches:
+    for first, count, start, length, file, committed in spans:
         with store.results.path(file).open("rb") as text:
             text.seek(start)
             lines = text.read(length).split(b"\n")

@@ -161,7 +161,7 @@ Failed = Callable[[BrokerwiseError], None]
 Arrived = Callable[[Message, int], None]  # with the time, in nanoseconds
 
 
-class Line:
+class TrialConnection:
     """A connection that logs in, and reports its failures.
 
     Publishing does not wait for confirmations: the broker gives them before a message
@@ -172,7 +172,7 @@ class Line:
     def __init__(self, user: str, failed: Failed) -> None:
         self.user = user
         self._failed = failed
-        self._dialled: ClientConnection | None = None
+        self._connection: ClientConnection | None = None
         self._closing = False
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = loop.create_future()
@@ -186,33 +186,33 @@ class Line:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         """Returns once the broker has answered. Raises UserError. Cancelling it leaves
-        the line to `abort`."""
+        the connection to `abort`."""
         try:
-            self._dialled = await connect(
+            self._connection = await connect(
                 f"{url}/session",
-                on_text=self._heard,
-                on_closed=self._hung_up,
+                on_text=self._receive,
+                on_closed=self._closed,
                 ssl=tls,
                 seconds=OPEN_SECONDS,
             )
         except BrokerwiseError as cause:
             raise UserError(self.user, f"cannot be had: {cause.message}") from cause
-        self._say(Login(self.user, token, source))
+        self._send_frame(Login(self.user, token, source))
         await self._answered()
 
     def send(self, text: bytes) -> None:
-        assert self._dialled is not None
-        self._dialled.send(text)
+        assert self._connection is not None
+        self._connection.send(text)
 
     def abort(self) -> None:
         self._closing = True
-        if self._dialled is not None:
-            self._dialled.abort()
+        if self._connection is not None:
+            self._connection.abort()
 
     def take(self, message: Message) -> None:
         """A message has come; publishers get none."""
 
-    def _say(self, frame: Frame) -> None:
+    def _send_frame(self, frame: Frame) -> None:
         self.send(encode(frame))
 
     async def _answered(self) -> None:
@@ -221,7 +221,7 @@ class Line:
         except TimeoutError as cause:
             raise UserError(self.user, "got no answer in time") from cause
 
-    def _heard(self, text: bytes) -> None:
+    def _receive(self, text: bytes) -> None:
         match decode_from_broker(text):
             case Message() as message:
                 self.take(message)
@@ -231,7 +231,7 @@ class Line:
             case Problem(message=what):
                 self._fail(f"was told: {what}")
 
-    def _hung_up(self, code: int, reason: str) -> None:
+    def _closed(self, code: int, reason: str) -> None:
         if not self._closing:
             self._fail(f"was closed: {reason or 'the broker is gone'} ({code})")
 
@@ -243,7 +243,7 @@ class Line:
             self._failed(error)
 
 
-class SubscriberLine(Line):
+class SubscriberConnection(TrialConnection):
     """One that has a topic, and acknowledges what comes as clients do."""
 
     def __init__(self, user: str, failed: Failed, arrived: Arrived) -> None:
@@ -255,7 +255,7 @@ class SubscriberLine(Line):
     async def subscribe(self, topic: str) -> None:
         """Returns once it is served. Raises UserError."""
         self._ready = asyncio.get_running_loop().create_future()
-        self._say(Subscribe(0, (topic,)))
+        self._send_frame(Subscribe(0, (topic,)))
         await self._answered()
 
     def take(self, message: Message) -> None:
@@ -273,10 +273,10 @@ class SubscriberLine(Line):
             rows = tuple((topic, s, epoch, seq) for s, (topic, epoch, seq) in found)
             self._cursors.clear()
             self._acknowledged = self._count
-            self._say(Ack(self._count, rows))
+            self._send_frame(Ack(self._count, rows))
 
 
-OPENING = 16  # lines that are being opened at a time
+OPENING = 16  # connections that are being opened at a time
 QUIET_SECONDS = 0.5  # between the last connection and the first message
 EPOCH = 1
 BATCH = 8  # messages sent without a look at what has come
@@ -303,8 +303,8 @@ class Generator:
         self._tls = client_tls(task.coordinator, task.authority)
         self._record = Record(task.trial)
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._publishers: list[list[Line]] = []
-        self._subscribers: list[SubscriberLine] = []
+        self._publishers: list[list[TrialConnection]] = []
+        self._subscribers: list[SubscriberConnection] = []
         self._generations: list[int] = []
         self._numbers: list[dict[str, int]] = []
 
@@ -320,8 +320,8 @@ class Generator:
             await self._measure(before.now)
             after = self._moment()
         finally:
-            for line in self._lines():
-                line.abort()
+            for connection in self._connections():
+                connection.abort()
         self._write(began_at, before, after)
 
     # Connections
@@ -342,10 +342,10 @@ class Generator:
         found = await coordinator.request_broker(user, [topic])
         if not found.sessions:
             raise BrokerwiseError(f"no broker serves topic {topic!r}")
-        line = SubscriberLine(user, self._fail, self._taking(number))
-        self._subscribers.append(line)
-        await line.open(found.sessions[0].url, token, tls=self._tls)
-        await line.subscribe(topic)
+        connection = SubscriberConnection(user, self._fail, self._taking(number))
+        self._subscribers.append(connection)
+        await connection.open(found.sessions[0].url, token, tls=self._tls)
+        await connection.subscribe(topic)
 
     def _publishing(
         self, routes: Sequence[Route]
@@ -355,15 +355,15 @@ class Generator:
             count = self._task.trial.topics[number].publishers
             sources = [f"{user}/{publisher}" for publisher in range(count)]
             self._numbers.append({s: publisher for publisher, s in enumerate(sources)})
-            lines = [Line(user, self._fail) for _ in sources]
-            self._publishers.append(lines)
-            for line, source in zip(lines, sources, strict=True):
-                yield partial(line.open, url, token, source, tls=self._tls)
+            connections = [TrialConnection(user, self._fail) for _ in sources]
+            self._publishers.append(connections)
+            for connection, source in zip(connections, sources, strict=True):
+                yield partial(connection.open, url, token, source, tls=self._tls)
 
-    def _lines(self) -> Iterable[Line]:
+    def _connections(self) -> Iterable[TrialConnection]:
         yield from self._subscribers
-        for lines in self._publishers:
-            yield from lines
+        for connections in self._publishers:
+            yield from connections
 
     def _fail(self, error: BrokerwiseError) -> None:
         if not self._over.done():
@@ -410,8 +410,8 @@ class Generator:
     async def _acknowledge(self) -> None:
         while True:
             await asyncio.sleep(ACK_SECONDS)
-            for line in self._subscribers:
-                line.acknowledge()
+            for connection in self._subscribers:
+                connection.acknowledge()
 
     def _taking(self, topic: int) -> Callable[[Message, int], None]:
         record = self._record

@@ -141,9 +141,9 @@ def tasks_of(
     all messages of one source."""
     keys = Keys.of_secret(bytes.fromhex(fleet.secret))
     shares: list[list[ReplayUser]] = [[] for _ in range(workers)]
-    said = _published(period, workers)
+    published = _published(period, workers)
     for number, (name, sessions) in enumerate(_sessions(period).items()):
-        own = tuple(said.pop(name, ())) if period.seed.overlay else ()
+        own = tuple(published.pop(name, ())) if period.seed.overlay else ()
         shares[number % workers].append(
             ReplayUser(
                 name,
@@ -156,10 +156,10 @@ def tasks_of(
         )
     for number, share in enumerate(shares):
         source = f"{PUBLISHER}/{number}"
-        if source in said:
+        if source in published:
             token = keys.token(Role.USER, PUBLISHER)
             share.append(
-                ReplayUser(PUBLISHER, token, source, publishes=tuple(said[source]))
+                ReplayUser(PUBLISHER, token, source, publishes=tuple(published[source]))
             )
     streams = tuple(
         (topic, source, count)

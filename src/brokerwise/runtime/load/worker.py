@@ -1,9 +1,9 @@
 """A worker of a replay: plays its share of the users with real clients, publishes its
 share of the messages, and counts what comes.
 
-Clients log in where the coordinator says, follow routes and moves, connect again,
+Clients log in where the coordinator sends them, follow routes and moves, connect again,
 acknowledge. What they drop because it came twice, or too late, is counted as well.
-Topics speak evenly over the period, all of them mixed (`publish_times`).
+Topics publish evenly over the period, all of them mixed (`publish_times`).
 """
 
 import asyncio
@@ -117,7 +117,7 @@ def publish_times(counts: Sequence[int]) -> Iterator[tuple[float, int]]:
     """(share of the period, index) of each message, in the order of time.
 
     Message j of `counts[i]` comes at (j + phase) / counts[i] of the period; the
-    phases differ, so that topics of one rate do not all speak at once. O(log n) a
+    phases differ, so that topics of one rate do not all publish at once. O(log n) a
     message, and O(n) memory.
     """
     pending = [
@@ -256,10 +256,11 @@ class Worker:
 
     async def run(self, go_on: GoOn) -> None:
         """Connect, and then, each part when told to go on: connect publishers;
-        publish; hang up and say what came. Raises BrokerwiseError. Cancelling it hangs
-        up."""
+        publish; disconnect and report what came. Raises BrokerwiseError. Cancelling it
+        disconnects."""
         works = [
-            asyncio.ensure_future(work) for work in (self._work(go_on), self._beat())
+            asyncio.ensure_future(work)
+            for work in (self._work(go_on), self._report_progress())
         ]
         try:
             everything = (*works, self._failed)
@@ -310,15 +311,15 @@ class Worker:
     async def _publish(self) -> None:
         pace = _Pace(self._task.seconds)
         data = payload(self._task.message_bytes)
-        speeches = [
+        publications = [
             (player.client, topic, count)
             for player in self._publishers
             for topic, count in player.user.publishes
         ]
         clock = asyncio.get_running_loop().time
-        for share, number in publish_times([count for _, _, count in speeches]):
+        for share, number in publish_times([count for _, _, count in publications]):
             await pace.until(share)
-            client, topic, _ = speeches[number]
+            client, topic, _ = publications[number]
             self._waits_since = clock()
             await client.publish(topic, data)
             self._waits_since = None
@@ -328,7 +329,7 @@ class Worker:
             await player.client.flush()
         self._waits_since = None
 
-    async def _beat(self) -> None:
+    async def _report_progress(self) -> None:
         """Report progress. Raises BrokerwiseError if there is none for too long."""
         told = ReplayProgress(0, 0)
         clock = asyncio.get_running_loop().time
