@@ -109,8 +109,8 @@ class _Queue:
 
 class Notifier:
     """Sends each broker its news, one request after the other, and again until it is
-    answered. Nobody waits for it; leaving the context ends all of it, and what was
-    not sent is lost: `undelivered` in subscriptions.py finds it again."""
+    answered. Calls do not wait for it. Leaving the context ends it, and what was not
+    sent is lost: `undelivered` in subscriptions.py finds it again."""
 
     def __init__(self, ask: Ask, token: str, tls: ssl.SSLContext | None) -> None:
         self._ask = ask
@@ -142,7 +142,7 @@ class Notifier:
             queue.pulled(set(numbers))
 
     def forget(self, broker: str) -> None:
-        """The broker is there no more, or under another epoch."""
+        """The broker has gone, or has another epoch."""
         if queue := self._queues.pop(broker, None):
             self._end(queue)
 

@@ -41,7 +41,7 @@ from brokerwise.runtime.process.state_file import Sql, count_up
 from brokerwise.runtime.protocol.data import Fed, Reason
 from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, ROLL_BYTES, ROLL_SECONDS
 
-MAX_WAITING_BYTES = 64 << 20  # of feeds that are not acknowledged, then no more fit
+MAX_WAITING_BYTES = 64 << 20  # of feeds not acknowledged; beyond it feeds are refused
 log = logging.getLogger(__name__)
 _NOT_STORED = (OSError, sqlite3.Error, pa.ArrowException)
 
@@ -254,7 +254,7 @@ class Feeder:
             for feed in feeds:
                 self._answer(feed, error)
         finally:
-            for feed in feeds:  # cancelled, or an error that nobody thought of
+            for feed in feeds:  # cancelled, or an unexpected error
                 self._answer(feed, _unavailable("the feed was not stored"))
 
     def _commit(self, roll: Roll) -> None:

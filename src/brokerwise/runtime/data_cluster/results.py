@@ -119,7 +119,7 @@ def commit_run(
     """Results, the channel's cursor and the version of its subscriptions, together.
     False if the channel is not as the run found it (it was dropped): then nothing is
     stored and the file is removed. Results of subscriptions that have gone meanwhile
-    are nobody's."""
+    are dropped."""
     with store.change() as sql:
         committed = advance(
             sql, scope.before, scope.last_segment, scope.number, scope.version

@@ -117,7 +117,7 @@ class Pace:
 
 def pace_after(attempt: Attempt) -> Pace:
     """How a channel goes on after a run during which the process died. Once is
-    chance: somebody may have killed the process."""
+    chance: an operator may have killed the process."""
     if attempt.deaths >= DEATHS and attempt.taken > 1:
         return Pace(attempt.taken // 2, suspects=attempt.taken, careful=True)
     return Pace(attempt.taken) if attempt.deaths else Pace()
@@ -130,7 +130,7 @@ def is_fatal(attempt: Attempt) -> bool:
 
 @dataclass(frozen=True)
 class NothingToRun:
-    """There is nothing new up to this segment, or nobody to receive it."""
+    """There is nothing new up to this segment, or there are no subscriptions."""
 
     before: ChannelState
     segment: int

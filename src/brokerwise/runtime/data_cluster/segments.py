@@ -149,7 +149,7 @@ class KeyedState:
 
     def table(self, name: str) -> pa.Table:
         """One row for each key, in the order in which they were last fed. O(keys)
-        after news, else free. Raises NotFoundError for a dataset that there is not."""
+        after news, else free. Raises NotFoundError."""
         latest = self._current(name)
         if latest.news:
             _merge(latest)

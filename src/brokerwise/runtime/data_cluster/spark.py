@@ -103,7 +103,7 @@ def service_settings(master: str | None) -> dict[str, str]:
 
 
 _EXECUTOR_LOST = re.compile("ExecutorLostFailure")
-# What is nobody's fault who wrote a query or a record: it may pass.
+# Neither the query nor a record is at fault: another time it may succeed.
 _MACHINES = re.compile(
     "FetchFailed|No space left on device|Too many open files"
     "|Master removed our application|All masters are unresponsive"
@@ -128,7 +128,7 @@ class LimitError(RunError):
 
 
 class CancelledRunError(BrokerwiseError):
-    """A run was ended because nobody wants it any more."""
+    """A run was ended because its channel was dropped, or the process ends."""
 
 
 class SparkTroubleError(BrokerwiseError):
@@ -140,7 +140,7 @@ class ExecutorLostError(SparkTroubleError):
 
 
 class SparkGoneError(BrokerwiseError):
-    """The Spark session is there no more; only a new process has another one."""
+    """The Spark session has ended; only a new process can have another one."""
 
 
 def run_failure(error: Exception, most_bytes: int) -> BrokerwiseError:
@@ -444,7 +444,7 @@ _CHANNEL = Channel(
 
 
 def warm(store: DataStore, runner: Runner, spark: "SparkSession") -> None:
-    """A run for nobody: Spark's first one takes many times as long as later ones.
+    """A run without subscribers: Spark's first takes many times as long as later ones.
     Returns once Spark is warm, seconds later. A failure is of no consequence, but
     that Spark is gone: SparkGoneError. Uses no SQL: any thread may call it."""
     table = pa.table([[1, 2], ["a", "b"]], schema=arrow_schema(_NEW))

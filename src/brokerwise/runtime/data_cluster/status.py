@@ -125,7 +125,7 @@ _COUNTED = {
     "datasets": ("Datasets that there are.", "SELECT count(*) FROM datasets"),
     "channels": ("Channels that there are.", "SELECT count(*) FROM channels"),
     "subscriptions": (
-        "Channels with different parameters that anyone wants.",
+        "Channels with different parameters that users subscribe to.",
         "SELECT count(*) FROM subscriptions",
     ),
     "frontends": ("Subscriptions of users.", "SELECT count(*) FROM frontends"),

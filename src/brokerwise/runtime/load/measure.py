@@ -171,7 +171,7 @@ _OURS = {MARK, _ROWS, HEADER, FOLDER, _LOCK}
 
 
 class Directory:
-    """One that is open: nobody else measures into it meanwhile."""
+    """The directory of a series, locked: no other process measures into it."""
 
     def __init__(self, root: Path, settings: Mapping[str, Any]) -> None:
         self.root = root
@@ -324,7 +324,7 @@ async def measure(
 ) -> None:
     """Measure those that have no log yet.
 
-    `later` are trials that will follow, or such as may. What fails is tried again;
+    `later` are trials that will or may follow. What fails is tried again;
     TrialError if that does not help. Cancelling it loses the trial under way.
     """
     complete = directory.complete()

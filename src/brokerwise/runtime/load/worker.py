@@ -234,7 +234,7 @@ class _Player:
             shared.arrived += self.arrivals.take(event.topic, event.source, event.seq)
             shared.latencies.record(int((time() * 1000 - event.at) * 1000))
         else:
-            self.arrivals.take("", "", 0)  # somebody else's
+            self.arrivals.take("", "", 0)  # of another replay
 
 
 class Worker:

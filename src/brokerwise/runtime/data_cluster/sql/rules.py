@@ -133,7 +133,7 @@ def _check_names(node: Node) -> None:
             raise _BrokenError(
                 node, f"found the name {name!r}: names that start with _ are ours"
             )
-        # A backslash or a quote in a name is of use to nobody but a burglar.
+        # A backslash or a quote in a name only serves an attack.
         if (
             node.kind != "analysis.UnresolvedRelation"
             and name != _UNNAMED
