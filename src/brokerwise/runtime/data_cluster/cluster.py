@@ -22,6 +22,7 @@ from brokerwise.runtime.data_cluster.feeds import Feeder
 from brokerwise.runtime.data_cluster.schedule import Scheduler
 from brokerwise.runtime.data_cluster.segments import KeyedState, Retention
 from brokerwise.runtime.data_cluster.store import DataStore
+from brokerwise.runtime.net.tasks import together
 from brokerwise.runtime.process.cpu_time import own_seconds
 from brokerwise.runtime.protocol.data import ChannelStatus, DatasetStatus, DataStatus
 
@@ -67,16 +68,9 @@ class DataCluster:
         """Until cancelled, which loses nothing that was answered or committed. An
         error ends it all: a new process starts from the stored state."""
         self.brokers.announce_all()
-        works = (self.feeder.run(), self._scheduler.run(), self._tidy())
-        tasks = [asyncio.create_task(work) for work in works]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        async with together() as group:
+            for work in (self.feeder.run(), self._scheduler.run(), self._tidy()):
+                group.create_task(work)
 
     def create_dataset(self, dataset: Dataset) -> None:
         with self._store.change() as sql:
