@@ -50,15 +50,17 @@ from benchmarks.measuring import median_seconds, print_line
 from pyspark.sql import SparkSession
 
 from brokerwise.pipeline.session import start_session
-from brokerwise.runtime.data_cluster.segments import new_file, write_files
+from brokerwise.runtime.data_cluster.segments import (
+    write_segments,
+)
 from brokerwise.runtime.data_cluster.spark import (
-    ChannelSubscriptions,
     SparkRunner,
+    SubscriptionRows,
     Work,
     service_settings,
 )
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery, check_query
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.protocol.data import Channel
 
 Run = Callable[[], pa.Table]
@@ -71,7 +73,7 @@ WARM_RUNS = 3
 class Bench:
     """A world in segments, and runs over it."""
 
-    def __init__(self, spark: SparkSession, store: Store, world: World) -> None:
+    def __init__(self, spark: SparkSession, store: DataStore, world: World) -> None:
         self._spark = spark
         self._runner = SparkRunner(spark)
         self._checked: dict[Channel, CheckedQuery] = {}
@@ -81,7 +83,7 @@ class Bench:
         self._shelters = _written(store, world.shelters, 1)
         self.world = world
 
-    def run(self, channel: Channel, subscribed: ChannelSubscriptions) -> pa.Table:
+    def run(self, channel: Channel, subscribed: SubscriptionRows) -> pa.Table:
         query = self._query(channel)
         datasets = {name: DATASETS[name] for name in query.datasets}
         static = {"shelters": self._shelters} if "shelters" in datasets else {}
@@ -119,17 +121,17 @@ def one_by_one(bench: Bench, case: Case) -> Run:
     return lambda: pa.concat_tables([run() for run in runs])
 
 
-def subscribed(wanted: Sequence[Values]) -> ChannelSubscriptions:
+def subscribed(wanted: Sequence[Values]) -> SubscriptionRows:
     numbers = tuple(range(1, len(wanted) + 1))
     mark = (len(numbers), numbers[-1])
-    return ChannelSubscriptions(
+    return SubscriptionRows(
         mark, numbers, tuple(json.dumps(values) for values in wanted)
     )
 
 
-def alone(number: int) -> ChannelSubscriptions:
+def alone(number: int) -> SubscriptionRows:
     """One subscription to a channel without parameters."""
-    return ChannelSubscriptions((1, number), (number,), ("[]",))
+    return SubscriptionRows((1, number), (number,), ("[]",))
 
 
 def literal(channel: Channel, number: int, values: Values) -> Channel:
@@ -146,13 +148,12 @@ def _quoted(value: str | int) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _written(store: Store, table: pa.Table, segments: int) -> tuple[str, ...]:
+def _written(store: DataStore, table: pa.Table, segments: int) -> tuple[str, ...]:
     """Its rows in so many segments; their absolute paths."""
     each = max(-(-len(table) // segments), 1)
     parts = [table.slice(start, each) for start in range(0, len(table), each)]
-    files = [new_file("segment") for _ in parts]
-    write_files(store, list(zip(files, parts, strict=True)))
-    return tuple(str(store.segment_path(file).absolute()) for file in files)
+    files = write_segments(store, [("segment", part) for part in parts])
+    return tuple(str(store.segments.path(file).absolute()) for file, _ in files)
 
 
 def measure(bench: Bench, case: Case, repeats: int) -> None:
@@ -212,7 +213,7 @@ def main() -> None:
     else:
         world = real_world(options.incidents, options.shelters)
         cases = real_cases(world)
-    with tempfile.TemporaryDirectory() as folder, Store(Path(folder)) as store:
+    with tempfile.TemporaryDirectory() as folder, DataStore(Path(folder)) as store:
         spark = start_session(conf=service_settings(None))
         bench = Bench(spark, store, world)
         for case in cases:

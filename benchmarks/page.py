@@ -28,9 +28,9 @@ from benchmarks.measuring import print_line
 
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.fleet.children import Program, running_child
-from brokerwise.runtime.load.trials import busy
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask
 from brokerwise.runtime.net.server import Connection, serve
+from brokerwise.runtime.process.cpu_time import process_seconds
 from brokerwise.runtime.process.launch import Launch
 from brokerwise.runtime.protocol.fleet import BrokerConfiguration
 from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS
@@ -169,9 +169,9 @@ async def running(
 async def share(pid: int, seconds: float) -> float:
     """Of one core, that a process uses."""
     loop = asyncio.get_running_loop()
-    before, began = busy(pid, ()), loop.time()
+    before, began = process_seconds(pid), loop.time()
     await asyncio.sleep(seconds)
-    return busy(pid, ()).since(before).own / (loop.time() - began)
+    return (process_seconds(pid) - before) / (loop.time() - began)
 
 
 async def measure(options: argparse.Namespace) -> None:

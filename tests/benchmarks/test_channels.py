@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from benchmarks import channels
 from brokerwise.runtime.data_cluster.spark import Work
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 
 TYPES, CELLS, SIZES = 2, 3, (2, 18)
 
@@ -36,7 +36,7 @@ def bench(
     monkeypatch.setattr(channels, "ONE_BY_ONE", SIZES[0])
     monkeypatch.setattr(channels, "WARM_RUNS", 1)
     monkeypatch.setattr(channels, "SEGMENTS", 3)
-    with Store(tmp_path) as store:
+    with DataStore(tmp_path) as store:
         yield channels.Bench(spark, store, city(200, TYPES, CELLS))
 
 
@@ -123,7 +123,7 @@ def test_runs_find_new_files_and_the_subscriptions_that_they_should(
     monkeypatch.setattr(channels, "SparkRunner", Recorder)
     monkeypatch.setattr(channels, "check_query", lambda *_: query)
     case = city_cases((18,), TYPES, CELLS)[1]
-    with Store(tmp_path) as store:
+    with DataStore(tmp_path) as store:
         bench = channels.Bench(cast(SparkSession, None), store, city(50, TYPES, CELLS))
         channels.measure(bench, case, repeats=3)
     alone = {f"plain_{number}" for number in range(1, channels.ONE_BY_ONE + 1)}

@@ -7,7 +7,7 @@ from tests.cli import data_page
 
 from brokerwise.cli.main import run
 from brokerwise.runtime.data_cluster.sql.allowed import FUNCTIONS
-from brokerwise.runtime.data_cluster.sql.analyzed import MAX_LIMIT
+from brokerwise.runtime.data_cluster.sql.analysis import MAX_LIMIT
 from brokerwise.runtime.protocol import limits
 from brokerwise.runtime.protocol.data import ColumnType, DatasetKind
 

@@ -15,8 +15,9 @@ def _yaml(name: str) -> Any:
 
 
 def _project() -> dict[str, Any]:
-    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return project["project"]
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project: dict[str, Any] = content["project"]
+    return project
 
 
 def test_every_python_that_is_promised_is_tested() -> None:

@@ -23,7 +23,7 @@ from brokerwise.latency.queueing import (
     traffic_of,
 )
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.load.trials import Trial, schedule
+from brokerwise.runtime.load.trials import Trial, send_schedule
 from brokerwise.storage.latency_logs import LoggedTopic
 
 TIMES = (2.5, 5.0, 7.5, 10.0)
@@ -65,7 +65,7 @@ def test_messages_are_sent_when_a_measurement_sends_them() -> None:
     run = Run(4.0, messages=30, seed=8)
     traffic = traffic_of(PAIR, run, number=5)
     topics = (LoggedTopic(5.0, 12, 4.0, 30), LoggedTopic(10.0, 6, 4.0, 30))
-    planned = schedule(Trial(5, topics, 4096, 100.0, seed=8))
+    planned = send_schedule(Trial(5, topics, 4096, 100.0, seed=8))
     np.testing.assert_allclose(traffic.sent, planned.due / 1e6, atol=1e-5)
     assert traffic.topics.tolist() == planned.topic.tolist()
     assert traffic.counted.tolist() == (planned.seq > 6).tolist()

@@ -11,7 +11,7 @@ from brokerwise.cli.signals import run_until_told
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.approval import ApprovedPlan
     from brokerwise.runtime.fleet.files import FleetFile
-    from brokerwise.runtime.load.colocated import Seen
+    from brokerwise.runtime.load.colocated import PlanMeasurement
     from brokerwise.runtime.load.series import PlannedSeries
     from brokerwise.runtime.load.trials import Load
 
@@ -76,7 +76,7 @@ def _load(seconds: float) -> "Load":
 
 async def _measured(
     series: "PlannedSeries", approved: "ApprovedPlan", fleet: "FleetFile", load: "Load"
-) -> "Seen":
+) -> "PlanMeasurement":
     from brokerwise.model.colocation import ColocationPlan
     from brokerwise.model.topic_table import TopicTable
     from brokerwise.runtime.fleet.operator import Operator
@@ -111,7 +111,7 @@ def _output(observed: Path | None) -> Any:
     return Output.begin(Place(str(observed)), HEADER, force=False)
 
 
-def _write(output: Any, series: "PlannedSeries", seen: "Seen") -> None:
+def _write(output: Any, series: "PlannedSeries", seen: "PlanMeasurement") -> None:
     """Rows as latency data: `colocate --from PLAN --observed DIR` reads them."""
     from os import cpu_count
 
@@ -135,7 +135,7 @@ def _write(output: Any, series: "PlannedSeries", seen: "Seen") -> None:
 def _result(
     approved: "ApprovedPlan",
     series: "PlannedSeries",
-    seen: "Seen",
+    seen: "PlanMeasurement",
     observed: Path | None,
 ) -> dict[str, Any]:
     places = [(topic.broker, topic.position) for topic in series.topics]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from brokerwise.experiments.emergency.definitions import DATASETS
 from brokerwise.runtime.data_cluster.records import arrow_schema
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 
 Record = Mapping[str, Any]
 
@@ -19,12 +19,12 @@ class FedState:
     """Writes what the data cluster would."""
 
     def __init__(self, directory: Path) -> None:
-        self.store = Store(directory)
+        self.store = DataStore(directory)
         self.store.sql.execute("PRAGMA synchronous = OFF")  # nothing crashes here
 
     def feed(self, number: int, dataset: str, records: Sequence[Record]) -> Path:
         schema = next(arrow_schema(d) for d in DATASETS if d.name == dataset)
-        path = self.store.segment_path(f"{dataset}-{number}.parquet")
+        path = self.store.segments.path(f"{dataset}-{number}.parquet")
         pq.write_table(pa.Table.from_pylist(list(records), schema), path)
         with self.store.change() as sql:
             sql.execute("DELETE FROM segments WHERE number = ?", (number,))

@@ -24,12 +24,11 @@ from brokerwise.runtime.data_cluster.segments import (
     KeyedState,
     Segment,
     add_segment,
-    new_file,
-    write_files,
+    write_segments,
 )
 from brokerwise.runtime.data_cluster.spark import Work
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.process.state_file import count_up
 from brokerwise.runtime.protocol.data import (
     Channel,
@@ -88,7 +87,7 @@ QUERY = CheckedQuery(
 class World:
     """`now` is its clock."""
 
-    store: Store
+    store: DataStore
     now: float = 1_000.0
     keyed: KeyedState = field(init=False)
 
@@ -106,8 +105,7 @@ class World:
     def feed(self, dataset: Dataset, rows: Sequence[dict[str, Any]]) -> int:
         """A segment; its number."""
         table = pa.Table.from_pylist(list(rows), arrow_schema(dataset))
-        file = new_file(dataset.name)
-        (size,) = write_files(self.store, [(file, table)])
+        ((file, size),) = write_segments(self.store, [(dataset.name, table)])
         with self.store.change() as sql:
             number = count_up(sql, "segment")
             segment = Segment(number, dataset.name, file, len(rows), size, self.now)
@@ -169,7 +167,7 @@ def table(found: dict[int, list[str]]) -> pa.Table:
 
 def make_world(directory: Path, *datasets: Dataset) -> World:
     """Without datasets named: all three."""
-    store = Store(directory)
+    store = DataStore(directory)
     # No test pulls the plug of the machine: that part of the promise is SQLite's.
     store.sql.execute("PRAGMA synchronous = OFF")
     with store.change() as sql:

@@ -17,7 +17,7 @@ from brokerwise.runtime.data_cluster.channels import create_channel, state_of
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.datasets import all_datasets
 from brokerwise.runtime.data_cluster.results import RunScope, commit_run, write_results
-from brokerwise.runtime.data_cluster.store import Store, counter
+from brokerwise.runtime.data_cluster.store import DataStore, counter
 from brokerwise.runtime.net.api import GRACE_SECONDS
 from brokerwise.runtime.net.http import HttpAnswer, HttpRequest, ask, request
 from brokerwise.runtime.net.server import Connection, serve, serve_http, url_of
@@ -40,7 +40,7 @@ HERE = "channel/near?place=here"
 class Cluster(Caller):
     """A data cluster and its server, in this event loop."""
 
-    def __init__(self, url: str, store: Store, cluster: DataCluster) -> None:
+    def __init__(self, url: str, store: DataStore, cluster: DataCluster) -> None:
         super().__init__(url)
         self.store = store
         self.cluster = cluster
@@ -86,7 +86,7 @@ async def cluster_in(
     session: asyncio.Future[SparkSession] = asyncio.get_running_loop().create_future()
     if spark is not None:
         session.set_result(spark)
-    with Store(folder) as store:
+    with DataStore(folder) as store:
         async with Notifier(ask, BROKER, None) as notifier:
             cluster = DataCluster(store, fleet, notifier, session, master="local[2]")
             admit = make_service(cluster, KEYS).admit

@@ -14,9 +14,8 @@ from brokerwise.runtime.data_cluster.datasets import all_datasets, create_datase
 from brokerwise.runtime.data_cluster.feeds import Feeder
 from brokerwise.runtime.data_cluster.segments import (
     KeyedState,
-    remove_leftover_segments,
 )
-from brokerwise.runtime.data_cluster.store import SEGMENTS, Store
+from brokerwise.runtime.data_cluster.store import SEGMENTS, DataStore
 from brokerwise.runtime.protocol.data import Column, ColumnType, Dataset, DatasetKind
 
 REPORTS = Dataset(
@@ -38,7 +37,7 @@ Record = Mapping[str, object]
 class Fixture:
     """An open state with both datasets, its feeder under way."""
 
-    store: Store
+    store: DataStore
     keyed: KeyedState
     feeder: Feeder
     running: asyncio.Task[None]
@@ -49,8 +48,8 @@ class Fixture:
 async def feeding(
     directory: Path, *, roll_seconds: float = 0.0, roll_bytes: int = 8 << 20
 ) -> AsyncIterator[Fixture]:
-    with Store(directory) as store:
-        remove_leftover_segments(store)
+    with DataStore(directory) as store:
+        store.remove_leftovers()
         make_datasets(store)
         keyed = KeyedState(store)
         feeder = Feeder(
@@ -70,7 +69,7 @@ async def feeding(
                 await running
 
 
-def make_datasets(store: Store) -> None:
+def make_datasets(store: DataStore) -> None:
     there = all_datasets(store.sql)
     with store.change() as sql:
         for dataset in (REPORTS, LOCATIONS):
@@ -98,7 +97,7 @@ def at(user: str, x: float) -> bytes:
     return lines([{"user": user, "x": x}])
 
 
-def contents(store: Store, dataset: str) -> list[dict[str, Any]]:
+def contents(store: DataStore, dataset: str) -> list[dict[str, Any]]:
     """The records of a dataset in the order of the feeds."""
     files = store.sql.execute(
         "SELECT file, rows, bytes FROM segments WHERE dataset = ? ORDER BY number",
@@ -123,15 +122,15 @@ def latest(records: Iterable[dict[str, Any]], key: str) -> list[dict[str, Any]]:
     return list(last.values())
 
 
-def files(store: Store) -> set[str]:
+def files(store: DataStore) -> set[str]:
     return {path.name for path in (store.directory / SEGMENTS).iterdir()}
 
 
-def numbers(store: Store) -> list[int]:
+def numbers(store: DataStore) -> list[int]:
     """Of the segments, in order."""
     rows = store.sql.execute("SELECT number FROM segments ORDER BY number")
     return [number for (number,) in rows]
 
 
-def named_files(store: Store) -> set[str]:
+def named_files(store: DataStore) -> set[str]:
     return {file for (file,) in store.sql.execute("SELECT file FROM segments")}

@@ -1,9 +1,12 @@
 """Channels of a data cluster, on Spark: made, run, told, pulled, dropped."""
 
+import asyncio
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.coordinator.fakes import run, until
 from tests.runtime.data_cluster.clusters import (
@@ -13,6 +16,9 @@ from tests.runtime.data_cluster.clusters import (
     broker_of,
     cluster_in,
 )
+
+from brokerwise.runtime.data_cluster import cluster as cluster_module
+from brokerwise.runtime.data_cluster.segments import Retention
 
 QUICK = msgspec.to_builtins(msgspec.structs.replace(NEAR, period=1.0))
 
@@ -75,6 +81,31 @@ def test_sql_that_cannot_be_used_is_refused_with_the_place(
             assert (await cluster.done("/channels"))["channels"] == []
 
     run(work(), 120, debug=False)
+
+
+async def test_it_tidies_again_after_a_disk_error(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    whole, tidied = Retention.tidy, asyncio.Event()
+    failures = [OSError("no space"), sqlite3.OperationalError("full")]
+
+    async def failing_first(retention: Retention) -> None:
+        if failures:
+            raise failures.pop()
+        await whole(retention)
+        tidied.set()
+
+    monkeypatch.setattr(cluster_module, "TIDY_SECONDS", 0.01)
+    monkeypatch.setattr(Retention, "tidy", failing_first)
+    async with cluster_in(tmp_path):
+        await tidied.wait()
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert warnings == [
+        "what is old could not be removed: full",
+        "what is old could not be removed: no space",
+    ]
 
 
 async def refusal(cluster: Cluster, text: str) -> str:

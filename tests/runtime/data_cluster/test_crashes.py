@@ -20,7 +20,7 @@ from tests.runtime.data_cluster.feeds import (
 
 from brokerwise.runtime.data_cluster.datasets import answered_before
 from brokerwise.runtime.data_cluster.status import dataset_status
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 
 ROOT = Path(__file__).parents[3]
 WORKERS = "tests.runtime.data_cluster."
@@ -105,7 +105,7 @@ def keep_killing(directory: Path, kills: int, seed: int) -> None:
     for _ in range(kills):
         missing = set(range(1, last + 1)) - answered
         more = killed_after(random.randint(1, 40), directory, last + 1, missing)
-        with Store(directory) as store:
+        with DataStore(directory) as store:
             assert is_there(store, answered | more)
         answered |= more
         last = max(answered) + AT_ONCE
@@ -133,7 +133,7 @@ def killed_after(
     return {int(line) for line in lines}
 
 
-def is_there(store: Store, numbers: set[int]) -> bool:
+def is_there(store: DataStore, numbers: set[int]) -> bool:
     ids = [record["id"] for record in contents(store, "reports")]
     wanted = {10 * number + place for number in numbers for place in range(3)}
     return wanted <= set(ids) and len(set(ids)) == len(ids)

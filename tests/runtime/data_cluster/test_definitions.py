@@ -13,8 +13,8 @@ from tests.runtime.data_cluster.feeds import lines, make_datasets
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster.definitions import microseconds, parameter_values
 from brokerwise.runtime.data_cluster.records import parse_records, spark_schema
-from brokerwise.runtime.data_cluster.segments import write_files
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.segments import write_segments
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
@@ -75,10 +75,10 @@ def test_spark_reads_what_was_fed(spark: SparkSession, tmp_path: Path) -> None:
     records = (dict(zip(names, row, strict=True)) for row in fed)
     parsed = parse_records(dataset, lines(records))
     assert parsed.rejected == 0
-    with Store(tmp_path) as store:
+    with DataStore(tmp_path) as store:
         make_datasets(store)
-        write_files(store, [("all.parquet", parsed.table)])
-        path = str(store.segment_path("all.parquet"))
+        ((file, _),) = write_segments(store, [("all", parsed.table)])
+        path = str(store.segments.path(file))
         frame = spark.read.schema(spark_schema(dataset)).parquet(path)
         micros = "unix_micros(`timestamp`) AS at"
         rows = frame.selectExpr(*names[:4], micros).collect()

@@ -31,7 +31,6 @@ from brokerwise.runtime.data_cluster.datasets import (
     drop_dataset,
     find_dataset,
 )
-from brokerwise.runtime.data_cluster.segments import remove_segment_files
 from brokerwise.runtime.data_cluster.status import dataset_status
 from brokerwise.runtime.data_cluster.store import counter
 from brokerwise.runtime.net.errors import NotFoundError, UnavailableError
@@ -198,7 +197,7 @@ async def test_a_dataset_dropped_while_it_is_fed_is_not_found_and_leaves_no_file
             dataset = find_dataset(sql, "reports")
             gone = drop_dataset(sql, "reports")
             create_dataset(sql, dataset, 2.0)
-        remove_segment_files(f.store, gone)
+        f.store.segments.remove(gone)
         with pytest.raises(NotFoundError):
             await old
         assert await other == FeedAnswer(1, 0)

@@ -1,5 +1,6 @@
 """The data cluster as a process of its own, with a Spark of its own."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,10 +14,18 @@ from typing import Any
 import msgspec
 import pytest
 from tests.runtime.coordinator.fakes import KEYS, OPERATOR, Caller, run, until
-from tests.runtime.data_cluster.clusters import FIRES, HERE, NEAR, Broker, broker_of
+from tests.runtime.data_cluster.clusters import (
+    FIRES,
+    HERE,
+    NEAR,
+    Broker,
+    broker_of,
+    cluster_in,
+)
 
 from brokerwise.runtime.net.http import request
 from brokerwise.runtime.process.launch import Launch, Ready
+from brokerwise.runtime.process.logs import LogFormat, LogSettings
 
 QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
@@ -108,6 +117,42 @@ def test_what_spark_says_when_it_cannot_start_is_said(tmp_path: Path) -> None:
         log = process.close()
         assert "error: --master: found 'here'" in log
         assert "Traceback" not in log
+
+
+@pytest.mark.parametrize(
+    "format", [LogFormat.JSON, pytest.param(LogFormat.TEXT, marks=pytest.mark.long)]
+)
+def test_a_segment_that_is_set_aside_is_a_line_in_the_log(
+    tmp_path: Path, format: LogFormat
+) -> None:
+    async def work() -> None:
+        async with cluster_in(tmp_path) as cluster, broker_of(cluster) as broker:
+            await cluster.done("/createdataset", FIRES)
+            cluster.make_channel(replace(NEAR, period=1.0))
+            await broker.subscribe("ann")
+            await cluster.feed("fires", b'{"place": "here", "size": 1}')
+        (file,) = (tmp_path / "segments").iterdir()
+        file.write_bytes(b"PAR1 but not a whole file PAR1")
+        with process_in(tmp_path, log=LogSettings(format)) as process:
+
+            async def is_set_aside() -> bool:
+                return bool((await process.done("/status"))["set_aside"])
+
+            while not await is_set_aside():
+                await asyncio.sleep(0.1)
+            lines = process.close().splitlines()
+        (line,) = [line for line in lines if "is set aside" in line]
+        said = "channel 'near': segment 1 is set aside: "
+        if format is LogFormat.TEXT:
+            assert f" ERROR data-cluster data_cluster.runs: {said}" in line
+        else:
+            found = msgspec.json.decode(line, type=dict[str, str])
+            names = ("level", "process", "logger")
+            values = [found[name] for name in names]
+            assert values == ["error", "data-cluster", "data_cluster.runs"]
+            assert found["message"].startswith(said)
+
+    run(work(), 240)
 
 
 @pytest.mark.long  # the emergency city kills one, too

@@ -13,12 +13,11 @@ from tests.tiers import examples
 
 from brokerwise.runtime.data_cluster import channels
 from brokerwise.runtime.data_cluster.results import (
-    STRETCH_BYTES,
+    SPAN_BYTES,
     RunScope,
     commit_run,
     forget_runs,
     pull,
-    remove_leftover_results,
     write_results,
 )
 from brokerwise.runtime.data_cluster.status import channel_status
@@ -142,7 +141,7 @@ def test_results_carry_the_time_of_their_commit_in_milliseconds(world: World) ->
 
 def test_many_results_are_found_in_the_middle(world: World) -> None:
     one = world.subscribe("near", "a")
-    count = 3 * STRETCH_BYTES // 600
+    count = 3 * SPAN_BYTES // 600
     world.commit({one: texts(*range(10_000, 10_000 + count), size=250)})
     stored = world.store.sql.execute("SELECT count(*) FROM results").fetchone()
     assert stored[0] > 2
@@ -195,8 +194,8 @@ def test_files_that_no_run_names_are_removed_at_the_start(world: World) -> None:
     one = world.subscribe("near", "a")
     world.commit({one: texts(1)})
     write_results(world.store, "near-2", table({one: texts(2)}))
-    world.store.result_path("near-3.ndjson.new").write_bytes(b"{")
-    assert remove_leftover_results(world.store) == 2
+    world.store.results.path("near-3.ndjson.new").write_bytes(b"{")
+    assert world.store.remove_leftovers() == 2
     assert numbers(world, one) == [1]
 
 

@@ -31,10 +31,9 @@ from brokerwise.model.errors import InputError
 from brokerwise.runtime.data_cluster import channels, results, runs, schedule
 from brokerwise.runtime.data_cluster.datasets import drop_dataset
 from brokerwise.runtime.data_cluster.results import (
-    remove_leftover_results,
     write_results,
 )
-from brokerwise.runtime.data_cluster.runs import Pace, Verdict
+from brokerwise.runtime.data_cluster.runs import Pace, Recovery
 from brokerwise.runtime.data_cluster.schedule import Scheduler
 from brokerwise.runtime.data_cluster.spark import (
     ExecutorLostError,
@@ -47,7 +46,7 @@ from brokerwise.runtime.data_cluster.spark import (
 from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
 from brokerwise.runtime.data_cluster.status import channel_status
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.net.errors import ConflictError
 from brokerwise.runtime.protocol.data import Channel
 from brokerwise.runtime.protocol.limits import SEGMENTS_PER_RUN
@@ -71,8 +70,8 @@ def test_all_but_the_poisoned_segments_are_covered_once_and_in_order(
         runs += 1
         if trouble or bad & set(taken):
             trouble = False
-            pace, verdict = pace.failed(len(taken))
-            if verdict is Verdict.SET_ASIDE:
+            pace, recovery = pace.failed(len(taken))
+            if recovery is Recovery.SET_ASIDE:
                 aside.append(waiting.pop(0))
         else:
             covered += taken
@@ -86,17 +85,17 @@ def test_all_but_the_poisoned_segments_are_covered_once_and_in_order(
 
 
 def test_a_run_that_fails_once_is_tried_again_with_the_same_segments() -> None:
-    pace, verdict = Pace().failed(7)
-    assert verdict is Verdict.AGAIN
+    pace, recovery = Pace().failed(7)
+    assert recovery is Recovery.AGAIN
     assert list(pace.take(range(20))) == list(range(7))
-    pace, verdict = pace.failed(7)
-    assert (verdict, pace.most) == (Verdict.HALVED, 3)
+    pace, recovery = pace.failed(7)
+    assert (recovery, pace.most) == (Recovery.HALVED, 3)
 
 
 @pytest.mark.parametrize("failures", [0, 1])
 def test_a_segment_alone_is_tried_twice(failures: int) -> None:
-    _, verdict = Pace(1, failures, careful=True).failed(1)
-    assert verdict is (Verdict.SET_ASIDE if failures else Verdict.AGAIN)
+    _, recovery = Pace(1, failures, careful=True).failed(1)
+    assert recovery is (Recovery.SET_ASIDE if failures else Recovery.AGAIN)
 
 
 def test_what_succeeds_doubles_up_to_the_bound() -> None:
@@ -272,7 +271,7 @@ def test_a_poisoned_segment_is_set_aside_and_named_and_the_others_appear(
         play(world, Both(), scene)
     assert len(world.log(number)) == 11
     assert len(world.log(other)) == 12
-    assert "(8 to 8) failed and is set aside: [DIVIDE_BY_ZERO]" in caplog.text
+    assert "channel 'near': segment 8 is set aside: [DIVIDE_BY_ZERO]" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -444,8 +443,8 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
 def reopened(world: World) -> World:
     """As a new process finds it."""
     world.store.close()
-    again = World(Store(world.store.directory), world.now)
-    remove_leftover_results(again.store)
+    again = World(DataStore(world.store.directory), world.now)
+    again.store.remove_leftovers()
     return again
 
 

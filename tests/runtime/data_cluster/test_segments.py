@@ -3,7 +3,6 @@ it is needed, and no longer."""
 
 import asyncio
 import os
-import sqlite3
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -40,9 +39,8 @@ from brokerwise.runtime.data_cluster.segments import (
     Segment,
     add_segment,
     latest_of,
+    next_segments,
     read_segments,
-    remove_leftover_segments,
-    remove_segment_files,
     segments_of,
     stored_latest,
 )
@@ -135,7 +133,7 @@ async def test_a_dataset_made_again_under_its_name_begins_empty(
         await f.feeder.feed("locations", at("ann", 1.0))
         with f.store.change() as sql:
             gone = drop_dataset(sql, "locations")
-        remove_segment_files(f.store, gone)
+        f.store.segments.remove(gone)
         with pytest.raises(NotFoundError):
             f.keyed.table("locations")
         with f.store.change() as sql:
@@ -149,16 +147,16 @@ async def test_a_segment_whose_file_is_lost_is_named(quick_path: Path) -> None:
     async with feeding(quick_path) as f:
         await f.feeder.feed("locations", at("ann", 1.0))
         (segment,) = segments_of(f.store.sql, "locations")
-        f.store.segment_path(segment.file).unlink()
+        f.store.segments.path(segment.file).unlink()
         with pytest.raises(StateError, match=segment.file):
             KeyedState(f.store)
 
 
-async def test_segments_are_found_between_two_numbers(quick_path: Path) -> None:
+async def test_the_next_segments_of_a_dataset_are_found(quick_path: Path) -> None:
     async with feeding(quick_path) as f:
         for n in range(1, 5):
             await f.feeder.feed("locations", at(f"u{n}", n))
-        found = segments_of(f.store.sql, "locations", 1, 3)
+        found = next_segments(f.store.sql, ["locations"], after=1, most=2)
         assert [segment.number for segment in found] == [2, 3]
         table = read_segments(f.store, LOCATIONS, found)
         assert table["user"].to_pylist() == ["u2", "u3"]
@@ -174,9 +172,9 @@ async def test_a_file_that_cannot_be_removed_now_waits_for_the_next_start(
         with f.store.change() as sql:
             gone = drop_dataset(sql, "locations")
         with patch.object(Path, "unlink", side_effect=PermissionError):
-            remove_segment_files(f.store, gone)
+            f.store.segments.remove(gone)
         assert files(f.store) == set(gone)
-        assert remove_leftover_segments(f.store) == 1
+        assert f.store.remove_leftovers() == 1
         assert files(f.store) == set()
 
 
@@ -318,7 +316,7 @@ async def test_a_dataset_dropped_while_it_is_merged_stays_dropped(
         with f.store.change() as sql:
             gone = drop_dataset(sql, "locations")
             create_dataset(sql, LOCATIONS, 2.0)
-        remove_segment_files(f.store, gone)
+        f.store.segments.remove(gone)
         await merging
         assert numbers(f, "locations") == []
         assert files(f.store) == set()
@@ -338,37 +336,3 @@ async def test_a_merge_that_fails_changes_nothing(quick_path: Path, step: str) -
         assert files(f.store) == named_files(f.store) == before
         await kept(f).merge("locations", most=1)
         assert numbers(f, "locations") == [3]
-
-
-async def test_it_tidies_again_after_a_disk_error(
-    quick_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr(segments, "TIDY_SECONDS", 0.0)
-
-    async with feeding(quick_path) as f:
-        one = kept(f)
-        whole, tidied = one.tidy, asyncio.Event()
-        failures = [OSError("no space"), sqlite3.OperationalError("full")]
-
-        async def failing_first() -> None:
-            if failures:
-                raise failures.pop()
-            await whole()
-            tidied.set()
-
-        monkeypatch.setattr(one, "tidy", failing_first)
-        await f.feeder.feed("reports", reports(1))
-        f.now += KEPT_SECONDS + 1
-        running = asyncio.create_task(one.run())
-        await tidied.wait()
-        running.cancel()
-        await asyncio.wait([running])
-        assert running.cancelled()
-        assert numbers(f) == []
-        assert [record.getMessage() for record in caplog.records] == [
-            "old segments could not be tidied up: full",
-            "old segments could not be tidied up: no space",
-            "segments that every channel has covered expired: 1",
-        ]

@@ -32,14 +32,13 @@ from brokerwise.runtime.data_cluster import spark as spark_module
 from brokerwise.runtime.data_cluster.records import arrow_schema
 from brokerwise.runtime.data_cluster.spark import (
     CancelledRunError,
-    ChannelSubscriptions,
     LimitError,
     Limits,
     RunError,
     SparkRunner,
     SparkTroubleError,
+    SubscriptionRows,
     Work,
-    is_alive,
     run_failure,
     service_settings,
     warm,
@@ -147,7 +146,7 @@ def records(world: World, dataset: Dataset, first: int, last: int) -> pa.Table:
         "AND number BETWEEN ? AND ?",
         (dataset.name, first, last),
     ).fetchall()
-    tables = [pq.read_table(world.store.segment_path(file)) for _, file in segments]
+    tables = [pq.read_table(world.store.segments.path(file)) for _, file in segments]
     numbers = [
         number
         for (number, _), table in zip(segments, tables, strict=True)
@@ -206,7 +205,7 @@ def test_a_segment_that_cannot_be_read_is_set_aside_and_the_others_appear(
     (file,) = world.store.sql.execute(
         "SELECT file FROM segments WHERE number = 2"
     ).fetchone()
-    world.store.segment_path(file).write_bytes(b"PAR1 but not a whole file PAR1")
+    world.store.segments.path(file).write_bytes(b"PAR1 but not a whole file PAR1")
 
     async def scene(on: Scheduled, running: Task) -> None:
         await on.pass_time(10)
@@ -223,9 +222,9 @@ def work(world: World, query: CheckedQuery, subscriptions: int = 1) -> Work:
     """A run over three reports of fire."""
     world.report("fire", "fire", "fire")
     files = [file for (file,) in world.store.sql.execute("SELECT file FROM segments")]
-    paths = tuple(str(world.store.segment_path(file).absolute()) for file in files)
+    paths = tuple(str(world.store.segments.path(file).absolute()) for file in files)
     numbers = tuple(range(1, subscriptions + 1))
-    subscribed = ChannelSubscriptions(
+    subscribed = SubscriptionRows(
         (len(numbers), 1), numbers, ('["fire"]',) * len(numbers)
     )
     return Work(NEAR, query, {"reports": REPORTS}, subscribed, {"reports": paths})
@@ -387,7 +386,7 @@ def test_warming_that_fails_is_only_said(
 
 
 def test_spark_that_is_up_is_alive(spark: SparkSession) -> None:
-    assert is_alive(spark)
+    assert SparkRunner(spark).is_alive()
 
 
 def test_what_is_only_for_one_machine_is_not_set_elsewhere() -> None:

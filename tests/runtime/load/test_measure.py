@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.runtime.broker.processing import TopicSteps
 from brokerwise.runtime.load.measure import cores_for, machine, measuring_in
-from brokerwise.runtime.load.trials import busy
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_MESSAGES
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
@@ -93,38 +90,6 @@ def test_rows_appear_with_their_header_and_replace_earlier_ones(
             assert found.header.source == "measured"
     text = json.loads((tmp_path / "measuring.json").read_text())
     assert text == {"seed": 1, "processing_ms": [2.5, 5.0]}
-
-
-BURN = """
-import os, sys, time
-from brokerwise.runtime.process.launch import set_scheduling
-set_scheduling({int(sys.argv[1])}, 19)
-child = os.fork()
-nice = os.getpriority(os.PRIO_PROCESS, 0)
-os.write(1, f"{os.sched_getaffinity(0)} {nice}\\n".encode())
-end = time.process_time() + 0.2
-while time.process_time() < end:
-    pass
-if child:
-    os.write(1, b"done\\n")
-sys.stdin.read()
-"""
-
-
-def test_a_process_takes_its_place_and_its_processor_time_is_seen() -> None:
-    core = min(os.sched_getaffinity(0))
-    command = [sys.executable, "-c", BURN, str(core)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        lines = [process.stdout.readline().strip() for _ in range(3)]
-        assert sorted(lines) == ["done", *2 * [f"{{{core}}} 19"]]
-        while busy(process.pid, [core]).own < 0.4:  # its child's part, too
-            assert process.poll() is None
-        assert busy(process.pid, [core]).cores >= 0.4
-        process.stdin.close()
-        process.stdout.close()
 
 
 def test_the_broker_has_its_cores_and_everyone_else_the_others() -> None:

@@ -7,26 +7,27 @@ import pytest
 
 from brokerwise.latency.design import Design
 from brokerwise.model.latency import LatencyRows
-from brokerwise.runtime.load.measure import Countdown
-from brokerwise.runtime.load.series import Agenda, PlannedTopic, publishing
+from brokerwise.runtime.load.measure import Cores, Countdown
+from brokerwise.runtime.load.series import DrawnSeries, PlannedTopic, publishing
 from brokerwise.runtime.load.trials import Load
 
 DESIGN = Design((1, 2, 4), 10, (2.5, 10.0), seed=3)
-AGENDA = Agenda(DESIGN, Load(), cores=1)
+CORES = Cores((0,), (1,))
+SERIES = DrawnSeries(DESIGN, Load(), CORES)
 
 
 def test_numbers_say_which_configuration_it_is() -> None:
-    alone, sharing = AGENDA.alone(), AGENDA.sharing(AGENDA.most(None))
+    alone, sharing = SERIES.alone(), SERIES.sharing(SERIES.most(None))
     assert [trial.number for trial in alone] == list(range(10))
     assert sorted(trial.number for trial in sharing) == list(range(10, 30))
     assert {len(t.topics) for t in alone} == {1}
     assert {t.number // 10: len(t.topics) for t in sharing} == {1: 2, 2: 4}
-    again = Agenda(DESIGN, Load(), cores=1).sharing(AGENDA.most(None))
+    again = DrawnSeries(DESIGN, Load(), CORES).sharing(SERIES.most(None))
     assert again == sharing
 
 
 def test_every_k_has_its_turn() -> None:
-    sharing = AGENDA.sharing(AGENDA.most(None))
+    sharing = SERIES.sharing(SERIES.most(None))
     assert [len(trial.topics) for trial in sharing] == 10 * [2, 4]
 
 
@@ -42,9 +43,9 @@ def test_topics_that_share_have_no_more_publishers_than_meet_the_target_alone() 
         p90_ms=np.where(publishers <= 70, 20.0, 900.0),
         cpu_share=ones,
     )
-    only = Agenda(replace(DESIGN, processing=(2.5,)), Load(), cores=1)
+    only = DrawnSeries(replace(DESIGN, processing=(2.5,)), Load(), CORES)
     assert only.most(rows) == only.meeting(rows) == {2.5: 70}
-    assert AGENDA.most(rows) == {2.5: 70, 10.0: 25}  # of which nothing is known
+    assert SERIES.most(rows) == {2.5: 70, 10.0: 25}  # of which nothing is known
     assert only.most(None) == {2.5: 100}  # what one core has time for
     # Every other one is drawn so; those between go by their load.
     drawn = [t for t in only.sharing({2.5: 7}) if t.number % 2 == 0]
@@ -52,13 +53,13 @@ def test_topics_that_share_have_no_more_publishers_than_meet_the_target_alone() 
 
 
 def test_without_topics_alone_there_are_none() -> None:
-    agenda = Agenda(replace(DESIGN, topics=(3,)), Load(), cores=1)
-    assert agenda.alone() == []
-    assert [t.number for t in agenda.sharing({2.5: 9, 10.0: 9})] == list(range(10))
+    series = DrawnSeries(replace(DESIGN, topics=(3,)), Load(), CORES)
+    assert series.alone() == []
+    assert [t.number for t in series.sharing({2.5: 9, 10.0: 9})] == list(range(10))
 
 
 def test_the_time_left_is_corrected_by_what_it_took_so_far() -> None:
-    first, *rest = AGENDA.alone()
+    first, *rest = SERIES.alone()
     countdown = Countdown(1)
     before = countdown.left(rest)
     assert before == sum(trial.expected_seconds(1) for trial in rest)

@@ -17,7 +17,7 @@ from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.seeds import overlay_seed, placement_seed
 from brokerwise.runtime.load.replay import tasks_of
 from brokerwise.runtime.load.traffic import Period, period_of
-from brokerwise.runtime.load.worker import Task
+from brokerwise.runtime.load.worker import ReplayTask
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
 FLEET = FleetFile("http://coordinator", 1, 1, "5e" * 32, "operator", "broker")
@@ -38,11 +38,11 @@ def period() -> Period:
     return placed(topics, users, {"world": 10, "sport": 4}, room=34)
 
 
-def shared(period: Period, workers: int) -> list[Task]:
+def shared(period: Period, workers: int) -> list[ReplayTask]:
     return tasks_of(period, workers, FLEET, epoch=7)
 
 
-def check(period: Period, tasks: list[Task]) -> None:
+def check(period: Period, tasks: list[ReplayTask]) -> None:
     """Sessions, messages and sources of all tasks are those of the period."""
     users = [user for task in tasks for user in task.users]
     wanted = Counter((user.name, topic) for user in users for topic in user.topics)

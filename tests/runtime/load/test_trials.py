@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.runtime.load.trials import Trial, schedule
+from brokerwise.runtime.load.trials import Trial, send_schedule
 from brokerwise.storage.latency_logs import LoggedTopic
 
 
@@ -24,7 +24,7 @@ def test_every_message_of_every_publisher_is_due_once_and_in_order(
     publishers: list[int], number: int, seed: int
 ) -> None:
     asked = trial(*((5.0, n, 4.0) for n in publishers), number=number, seed=seed)
-    plan = schedule(asked)
+    plan = send_schedule(asked)
     assert (np.diff(plan.due) >= 0).all() and (plan.due >= 0).all()
     seen = list(zip(plan.topic, plan.publisher, plan.seq, strict=True))
     assert len(seen) == len(set(seen)) == asked.total
@@ -36,13 +36,13 @@ def test_every_message_of_every_publisher_is_due_once_and_in_order(
 
 def test_the_same_configuration_is_sent_at_the_same_times() -> None:
     asked = trial((5.0, 3, 4.0), (10.0, 2, 8.0))
-    assert (schedule(asked).due == schedule(asked).due).all()
+    assert (send_schedule(asked).due == send_schedule(asked).due).all()
     other = trial((5.0, 3, 4.0), (10.0, 2, 8.0), number=4)
-    assert (schedule(asked).due != schedule(other).due).any()
+    assert (send_schedule(asked).due != send_schedule(other).due).any()
 
 
 def test_gaps_are_exponential_with_the_rate_of_each_topic() -> None:
-    plan = schedule(trial((5.0, 400, 4.0), (5.0, 400, 20.0)))
+    plan = send_schedule(trial((5.0, 400, 4.0), (5.0, 400, 20.0)))
     for topic, rate in enumerate((4.0, 20.0)):
         own = plan.topic == topic
         order = np.lexsort((plan.seq[own], plan.publisher[own]))

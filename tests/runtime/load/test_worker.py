@@ -15,16 +15,16 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.load.arrivals import Findings
 from brokerwise.runtime.load.worker import (
     WINDOW,
-    Opened,
-    Prepared,
-    Progress,
-    Report,
-    Result,
-    Task,
-    User,
+    PublishersConnected,
+    ReplayProgress,
+    ReplayTask,
+    ReplayUser,
+    SessionsOpened,
     Worker,
+    WorkerReport,
+    WorkerResult,
     payload,
-    schedule,
+    publish_times,
 )
 from brokerwise.runtime.protocol.fleet import Axis
 from brokerwise.runtime.protocol.frames import Message
@@ -34,7 +34,7 @@ from brokerwise.runtime.protocol.frames import Message
 def test_every_message_comes_once_within_the_period_and_in_order(
     counts: list[int],
 ) -> None:
-    messages = list(schedule(counts))
+    messages = list(publish_times(counts))
     times = [at for at, _ in messages]
     assert times == sorted(times)
     assert all(0 <= at < 1 + 1e-9 for at in times)
@@ -46,46 +46,46 @@ def test_every_message_comes_once_within_the_period_and_in_order(
 def test_topics_take_turns_by_their_rates(a: int, b: int) -> None:
     """At no time is a topic more than a message ahead of or behind its share."""
     said = [0, 0]
-    for at, index in schedule([a, b]):
+    for at, index in publish_times([a, b]):
         said[index] += 1
         for count, total in zip(said, (a, b), strict=True):
             assert abs(count - at * total) <= 1 + 1e-6
 
 
 def test_topics_of_one_rate_do_not_speak_at_once() -> None:
-    first = [at for at, _ in schedule([1] * 5)]
+    first = [at for at, _ in publish_times([1] * 5)]
     assert min(b - a for a, b in pairwise(first)) > 0.05
 
 
-def task(**changes: Any) -> Task:
+def task(**changes: Any) -> ReplayTask:
     """Two subscribers of news, one also of chess, and a publisher of both."""
     said = (("news", 40), ("chess", 3))
     facts: dict[str, Any] = {
         "epoch": 7,
         "coordinator": "",
         "users": (
-            User("ann", "token", topics=("news",), sessions=1),
-            User("bob", "token", topics=("news", "chess"), sessions=1),
-            User("replay", "token", "replay/0", publishes=said),
+            ReplayUser("ann", "token", topics=("news",), sessions=1),
+            ReplayUser("bob", "token", topics=("news", "chess"), sessions=1),
+            ReplayUser("replay", "token", "replay/0", publishes=said),
         ),
         "streams": tuple((topic, "replay/0", count) for topic, count in said),
     }
-    return Task(**(facts | changes))
+    return ReplayTask(**(facts | changes))
 
 
 async def done(
-    todo: Task, broker: FaultyBroker, expected: int | None = None
-) -> list[Report]:
+    todo: ReplayTask, broker: FaultyBroker, expected: int | None = None
+) -> list[WorkerReport]:
     """What a worker reports; it is told to finish once it has got `expected`."""
-    reports: list[Report] = []
+    reports: list[WorkerReport] = []
     finish = asyncio.Event()
     finish.set()
     parts = 0
 
-    def tell(report: Report) -> None:
+    def tell(report: WorkerReport) -> None:
         reports.append(report)
         wanted = todo.expected if expected is None else expected
-        if isinstance(report, Progress) and report.arrived >= wanted:
+        if isinstance(report, ReplayProgress) and report.arrived >= wanted:
             finish.set()
 
     async def go_on() -> None:
@@ -101,18 +101,18 @@ async def done(
     return reports
 
 
-def result(reports: list[Report]) -> Result:
+def result(reports: list[WorkerReport]) -> WorkerResult:
     last = reports[-1]
-    assert isinstance(last, Result), last
+    assert isinstance(last, WorkerResult), last
     return last
 
 
 async def test_all_messages_come_once_and_in_order() -> None:
     broker = FaultyBroker()
     reports = await done(task(message_bytes=50), broker)
-    assert Opened(2) in reports
-    assert Prepared() in reports
-    assert Progress(43, 83) in reports
+    assert SessionsOpened(2) in reports
+    assert PublishersConnected() in reports
+    assert ReplayProgress(43, 83) in reports
     assert result(reports).findings == Findings()
     assert sum(result(reports).latencies) == 83
     assert {p.generation for p in broker.published} == {5}
@@ -163,8 +163,8 @@ async def test_users_of_an_overlay_publish_themselves() -> None:
     """Nobody gets what it said itself, and nobody misses it."""
     topic = "subchannel/0"
     users = (
-        User("ann", "token", "ann", (topic,), 1, ((topic, 4),)),
-        User("bob", "token", "bob", (topic,), 1, ((topic, 2),)),
+        ReplayUser("ann", "token", "ann", (topic,), 1, ((topic, 4),)),
+        ReplayUser("bob", "token", "bob", (topic,), 1, ((topic, 2),)),
     )
     streams = ((topic, "ann", 4), (topic, "bob", 2))
     todo = task(users=users, streams=streams)
@@ -198,7 +198,10 @@ async def test_a_broker_that_takes_no_more_ends_the_replay(
 
 async def test_messages_are_acknowledged() -> None:
     broker = FaultyBroker()
-    users = (*task().users[:2], User("replay", "", "replay/0", (), 0, (("news", 70),)))
+    users = (
+        *task().users[:2],
+        ReplayUser("replay", "", "replay/0", (), 0, (("news", 70),)),
+    )
     await done(task(users=users, streams=(("news", "replay/0", 70),)), broker)
     assert broker.acknowledged["ann"] >= 64
 
@@ -207,13 +210,13 @@ async def test_a_session_that_is_lost_is_connected_again() -> None:
     """The broker has said no cursors, so what it sent meanwhile is known to be lost."""
     broker = FaultyBroker(hangs_up_after=10)
     todo = task(seconds=2.0)
-    reports: list[Report] = []
+    reports: list[WorkerReport] = []
     ready, finish = asyncio.Event(), asyncio.Event()
     ready.set()
 
-    def tell(report: Report) -> None:
+    def tell(report: WorkerReport) -> None:
         reports.append(report)
-        if isinstance(report, Progress) and report.published == 43:
+        if isinstance(report, ReplayProgress) and report.published == 43:
             finish.set()
 
     parts = iter((ready, ready, finish))

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.data_cluster import channels, results, subscriptions
 from brokerwise.runtime.data_cluster.definitions import parameter_values
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.data_cluster.subscriptions import (
     KnownBroker,
     begin_fleet,
@@ -27,7 +27,7 @@ from brokerwise.runtime.data_cluster.subscriptions import (
     forget_silent,
     is_note_due,
 )
-from brokerwise.runtime.net.errors import NotFoundError
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
     BrokerCreation,
@@ -109,8 +109,8 @@ class _Queue:
 
 class Notifier:
     """Sends each broker its news, one request after the other, and again until it is
-    answered. Nobody waits for it; leaving the context ends all of it, and what was
-    not sent is lost: `undelivered` in subscriptions.py finds it again."""
+    answered. Calls do not wait for it. Leaving the context ends it, and what was not
+    sent is lost: `undelivered` in subscriptions.py finds it again."""
 
     def __init__(self, ask: Ask, token: str, tls: ssl.SSLContext | None) -> None:
         self._ask = ask
@@ -142,7 +142,7 @@ class Notifier:
             queue.pulled(set(numbers))
 
     def forget(self, broker: str) -> None:
-        """The broker is there no more, or under another epoch."""
+        """The broker has gone, or has another epoch."""
         if queue := self._queues.pop(broker, None):
             self._end(queue)
 
@@ -154,30 +154,23 @@ class Notifier:
         return queue
 
     async def _send(self, queue: _Queue) -> None:
-        pause = FIRST_PAUSE
+        name, backoff = queue.broker.name, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         try:
             while queue.news:
-                heard = await self._try(queue, first=pause == FIRST_PAUSE)
-                if heard:
-                    if pause != FIRST_PAUSE:
-                        log.info("broker %r is notified again", queue.broker.name)
-                    pause = FIRST_PAUSE
-                else:
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, LONGEST_PAUSE)
+                channel, taken = queue.take()
+                try:
+                    await self._say(queue.broker, channel, taken)
+                except BrokerwiseError as cause:
+                    queue.put_back(channel, taken)
+                    if not backoff.attempts:
+                        log.warning("broker %r is not notified: %s", name, cause)
+                    await asyncio.sleep(backoff.pause())
+                    continue
+                if backoff.attempts:
+                    log.info("broker %r is notified again", name)
+                    backoff.attempts = 0
         finally:
             queue.sending = None
-
-    async def _try(self, queue: _Queue, *, first: bool) -> bool:
-        channel, taken = queue.take()
-        try:
-            await self._say(queue.broker, channel, taken)
-        except BrokerwiseError as cause:
-            queue.put_back(channel, taken)
-            if first:
-                log.warning("broker %r is not notified: %s", queue.broker.name, cause)
-            return False
-        return True
 
     async def _say(
         self, broker: KnownBroker, channel: str, taken: dict[int, float]
@@ -208,7 +201,7 @@ class Brokers:
     """
 
     def __init__(
-        self, store: Store, notifier: Notifier, fleet: str, wall: Clock
+        self, store: DataStore, notifier: Notifier, fleet: str, wall: Clock
     ) -> None:
         self._store, self._notifier, self._wall = store, notifier, wall
         self.instance = secrets.token_hex(8)
@@ -290,7 +283,5 @@ class Brokers:
         check_epoch(self._store.sql, broker, epoch)
 
     def _values(self, name: str, texts: Mapping[str, str]) -> tuple[object, ...]:
-        channel = channels.find_channel(self._store.sql, name)
-        if channel is None:
-            raise NotFoundError(f"there is no channel {name!r}")
+        channel = channels.state_of(self._store.sql, name).channel
         return parameter_values(channel, texts)

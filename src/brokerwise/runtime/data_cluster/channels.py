@@ -1,27 +1,25 @@
 """The channels that there are, and how far each has come, in SQL.
 
-Decided here: whether a channel may be made (its name is free, it reads an append
-dataset), and whether a run may still be committed (`advance`: the channel is as the run
-found it). Calls that change something are part of the caller's transaction.
+Decided here: whether a channel's name is free, and whether a run may still be committed
+(`advance`: the channel is as the run found it). Calls that change something are part of
+the caller's transaction.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from brokerwise.model.errors import InputError
+from brokerwise.runtime.data_cluster.store import decode_columns, encode_columns
 from brokerwise.runtime.net.errors import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql, count_up
 from brokerwise.runtime.protocol.data import (
     Channel,
-    Column,
-    ColumnType,
-    Dataset,
-    DatasetKind,
 )
 
 ASIDE_KEPT = 1_000  # segments of a channel that are set aside, the newest
+_STATES = (
+    "SELECT name, sql, parameters, period, created, segment, run, skipped FROM channels"
+)
 
 
 class ChannelKey(NamedTuple):
@@ -34,14 +32,16 @@ class ChannelKey(NamedTuple):
 
 @dataclass(frozen=True)
 class ChannelState:
-    """A channel, and how far it has come. `segment` is the last one that a run has
-    covered; `run` the last run; `created` tells it from one of that name before it."""
+    """A channel, the datasets that it reads, and how far it has come. `segment` is the
+    last one that a run has covered; `run` the last run; `skipped` counts the runs that
+    were due and did not begin; `created` tells it from one of that name before it."""
 
     channel: Channel
     datasets: tuple[str, ...]
     created: float
     segment: int
     run: int
+    skipped: int
 
     @property
     def key(self) -> ChannelKey:
@@ -60,19 +60,17 @@ class Attempt:
 
 
 def create_channel(
-    sql: Sql, channel: Channel, datasets: Mapping[str, Dataset], at: float
+    sql: Sql, channel: Channel, datasets: Iterable[str], at: float
 ) -> None:
-    """It begins with the records that come from now on. `datasets` are those that it
-    reads. Raises ConflictError if there is a channel of that name, InputError if none
-    of the datasets is an append one."""
-    check_readable(channel, datasets)
+    """It begins with the records that come from now on. `datasets` are the names of
+    those that it reads. Raises ConflictError if there is a channel of that name."""
     check_free(sql, channel.name)
     sql.execute(
         "INSERT INTO channels VALUES (?, ?, ?, ?, ?, ?, 0, 0, 0)",
         (
             channel.name,
             channel.sql,
-            json.dumps([[p.name, p.type] for p in channel.parameters]),
+            encode_columns(channel.parameters),
             channel.period,
             at,
             newest_segment(sql),
@@ -89,17 +87,6 @@ def check_free(sql: Sql, name: str) -> None:
     if find_channel(sql, name) is not None:
         raise ConflictError(
             f"there is a channel {name!r} already: drop it, or choose another name"
-        )
-
-
-def check_readable(channel: Channel, datasets: Mapping[str, Dataset]) -> None:
-    """Raises InputError unless one of them is an append one: else the channel would
-    say the same again each period."""
-    if not any(d.kind is DatasetKind.APPEND for d in datasets.values()):
-        found = ", ".join(f"{d.name} ({d.kind})" for d in datasets.values())
-        raise InputError(
-            f"channel {channel.name!r} reads {found or 'no dataset'}; expected at "
-            "least one append dataset, whose new records each run is about"
         )
 
 
@@ -125,40 +112,23 @@ def drop_channel(sql: Sql, name: str) -> tuple[str, ...]:
     return tuple(file for (file,) in files)
 
 
-def find_channel(sql: Sql, name: str) -> Channel | None:
-    row = sql.execute(
-        "SELECT name, sql, parameters, period FROM channels WHERE name = ?", (name,)
-    ).fetchone()
-    return None if row is None else _channel(*row)
-
-
-def all_channels(sql: Sql) -> list[Channel]:
-    """By name."""
-    rows = sql.execute(
-        "SELECT name, sql, parameters, period FROM channels ORDER BY name"
-    ).fetchall()
-    return [_channel(*row) for row in rows]
+def find_channel(sql: Sql, name: str) -> ChannelState | None:
+    row = sql.execute(_STATES + " WHERE name = ?", (name,)).fetchone()
+    return None if row is None else _state(sql, *row)
 
 
 def state_of(sql: Sql, name: str) -> ChannelState:
     """Raises NotFoundError."""
-    row = sql.execute(
-        "SELECT name, sql, parameters, period, created, segment, run FROM channels "
-        "WHERE name = ?",
-        (name,),
-    ).fetchone()
-    if row is None:
+    found = find_channel(sql, name)
+    if found is None:
         raise NotFoundError(f"there is no channel {name!r}")
-    return ChannelState(_channel(*row[:4]), datasets_of(sql, name), *row[4:])
+    return found
 
 
-def datasets_of(sql: Sql, name: str) -> tuple[str, ...]:
-    """Those that a channel reads, by name."""
-    rows = sql.execute(
-        "SELECT dataset FROM channel_datasets WHERE channel = ? ORDER BY dataset",
-        (name,),
-    )
-    return tuple(dataset for (dataset,) in rows)
+def all_channels(sql: Sql) -> list[ChannelState]:
+    """By name."""
+    rows = sql.execute(_STATES + " ORDER BY name").fetchall()
+    return [_state(sql, *row) for row in rows]
 
 
 def advance(
@@ -242,6 +212,12 @@ def note_skipped(sql: Sql, name: str, count: int) -> None:
     )
 
 
-def _channel(name: str, text: str, parameters: str, period: float) -> Channel:
-    columns = (Column(key, ColumnType(kind)) for key, kind in json.loads(parameters))
-    return Channel(name, text, period, tuple(columns))
+def _state(
+    sql: Sql, name: str, text: str, parameters: str, period: float, *state: Any
+) -> ChannelState:
+    read = sql.execute(
+        "SELECT dataset FROM channel_datasets WHERE channel = ? ORDER BY dataset",
+        (name,),
+    )
+    channel = Channel(name, text, period, decode_columns(parameters))
+    return ChannelState(channel, tuple(dataset for (dataset,) in read), *state)

@@ -5,7 +5,8 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from brokerwise.model.errors import InputError
@@ -13,14 +14,15 @@ from brokerwise.runtime.data_cluster import (
     channels,
     datasets,
     results,
-    segments,
     status,
 )
 from brokerwise.runtime.data_cluster.brokers import Brokers, Notifier
 from brokerwise.runtime.data_cluster.feeds import Feeder
 from brokerwise.runtime.data_cluster.schedule import Scheduler
 from brokerwise.runtime.data_cluster.segments import KeyedState, Retention
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
+from brokerwise.runtime.net.tasks import together
+from brokerwise.runtime.process.cpu_time import own_seconds
 from brokerwise.runtime.protocol.data import (
     Channel,
     ChannelStatus,
@@ -32,7 +34,7 @@ from brokerwise.runtime.protocol.data import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FORGET_SECONDS = 60.0  # how often it is seen who and what need not be kept any more
+TIDY_SECONDS = 60.0  # how often what need not be kept any more is removed
 Clock = Callable[[], float]
 
 log = logging.getLogger(__name__)
@@ -49,7 +51,7 @@ class DataCluster:
 
     def __init__(
         self,
-        store: Store,
+        store: DataStore,
         fleet: str,
         notifier: Notifier,
         spark: "asyncio.Future[SparkSession]",
@@ -59,8 +61,7 @@ class DataCluster:
     ) -> None:
         self._store, self._spark = store, spark
         self._master, self._wall, self._started = master, wall, wall()
-        segments.remove_leftover_segments(store)
-        results.remove_leftover_results(store)
+        store.remove_leftovers()
         self.brokers = Brokers(store, notifier, fleet, wall)
         self._keyed = KeyedState(store)
         self.feeder = Feeder(store, self._keyed, wall)
@@ -72,17 +73,9 @@ class DataCluster:
         """Until cancelled, which loses nothing that was answered or committed. An
         error ends it all: a new process starts from the stored state."""
         self.brokers.announce_all()
-        parts = (self.feeder, self._retention, self._scheduler)
-        works = [self._forget(), *(part.run() for part in parts)]
-        tasks = [asyncio.create_task(work) for work in works]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        async with together() as group:
+            for work in (self.feeder.run(), self._scheduler.run(), self._tidy()):
+                group.create_task(work)
 
     def create_dataset(self, dataset: Dataset) -> None:
         with self._store.change() as sql:
@@ -92,7 +85,7 @@ class DataCluster:
     async def drop_dataset(self, name: str) -> None:
         with self._store.change() as sql:
             files = datasets.drop_dataset(sql, name)
-        await asyncio.to_thread(segments.remove_segment_files, self._store, files)
+        await asyncio.to_thread(self._store.segments.remove, files)
         log.info("dataset %r is dropped", name)
 
     def datasets(self) -> list[DatasetStatus]:
@@ -119,13 +112,14 @@ class DataCluster:
         served = self.brokers.serving(name)
         files = self._scheduler.drop(name)
         self.brokers.tell(name, served, self._wall())
-        await asyncio.to_thread(results.remove_result_files, self._store, files)
+        await asyncio.to_thread(self._store.results.remove, files)
         log.info("channel %r is dropped", name)
 
     def channels(self) -> list[ChannelStatus]:
         """Without details."""
         found = channels.all_channels(self._store.sql)
-        return [self._scheduler.status(each.name, details=False) for each in found]
+        names = [state.channel.name for state in found]
+        return [self._scheduler.status(name, details=False) for name in names]
 
     def channel(self, name: str) -> ChannelStatus:
         return self._scheduler.status(name)
@@ -137,19 +131,28 @@ class DataCluster:
             started=self._started,
             spark="up" if self._spark.done() else "starting",
             master=self._master,
-            cpu=status.cpu_seconds(),
+            cpu=own_seconds(),
         )
 
     def metrics(self) -> str:
         up = self._spark.done()
-        return status.metrics(self._store.sql, spark_up=up, cpu=status.cpu_seconds())
+        return status.metrics(self._store.sql, spark_up=up, cpu=own_seconds())
 
-    async def _forget(self) -> None:
-        """A failure is tried again later: nothing depends on it."""
+    async def _tidy(self) -> None:
+        """What fails is tried again later: nothing depends on it."""
         while True:
-            await asyncio.sleep(FORGET_SECONDS)
-            try:
+            await asyncio.sleep(TIDY_SECONDS)
+            with _failure_logged():
                 self.brokers.forget()
+            with _failure_logged():
                 results.forget_runs(self._store, self._wall())
-            except (OSError, sqlite3.Error) as cause:
-                log.warning("what is old could not be forgotten: %s", cause)
+            with _failure_logged():
+                await self._retention.tidy()
+
+
+@contextmanager
+def _failure_logged() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as cause:
+        log.warning("what is old could not be removed: %s", cause)

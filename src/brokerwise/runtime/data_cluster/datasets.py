@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from brokerwise.runtime.data_cluster.records import Reject
+from brokerwise.runtime.data_cluster.store import (
+    counter,
+    decode_columns,
+    encode_columns,
+)
 from brokerwise.runtime.net.errors import ConflictError, NotFoundError
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.data import (
-    Column,
-    ColumnType,
     Dataset,
     DatasetKind,
     FeedAnswer,
@@ -34,42 +35,31 @@ class StoredDataset:
     created: float
 
 
-@dataclass(frozen=True)
-class FedCounts:
-    """Records fed and rejected since the dataset was made, and when it was fed last."""
-
-    fed: int
-    rejected: int
-    last_fed: float | None
-
-
 def create_dataset(sql: Sql, dataset: Dataset, at: float) -> None:
-    """Raises ConflictError if there is one of that name, in whatever case: SQL makes
-    no difference."""
+    """Raises ConflictError if there is one of that name, in upper or lower case: to SQL
+    they are the same."""
     taken = sql.execute(
         "SELECT name FROM datasets WHERE lower(name) = lower(?)", (dataset.name,)
     ).fetchone()
     if taken is not None:
         raise ConflictError(f"there is a dataset {taken[0]!r} already")
-    columns = [(column.name, column.type.value) for column in dataset.columns]
+    columns = encode_columns(dataset.columns)
     sql.execute(
         "INSERT INTO datasets VALUES (?, ?, ?, ?, ?)",
-        (
-            dataset.name,
-            dataset.kind.value,
-            msgspec.json.encode(columns).decode(),
-            dataset.key,
-            at,
-        ),
+        (dataset.name, dataset.kind, columns, dataset.key, at),
     )
 
 
 def drop_dataset(sql: Sql, name: str) -> tuple[str, ...]:
     """Forget it with everything that was fed. Returns the files of its segments: the
-    caller removes them after the commit (segments.remove_segment_files). Raises
+    caller removes them after the commit (DataStore.segments). Raises
     ConflictError, which names them, if channels read it."""
     find_dataset(sql, name)
-    readers = [channel for (channel,) in _readers(sql, name)]
+    rows = sql.execute(
+        "SELECT channel FROM channel_datasets WHERE dataset = ? ORDER BY channel",
+        (name,),
+    )
+    readers = [channel for (channel,) in rows]
     if readers:
         raise ConflictError(
             f"dataset {name!r} is read by {', '.join(map(repr, readers))}: drop "
@@ -111,9 +101,10 @@ def all_datasets(sql: Sql) -> dict[str, Dataset]:
     return {row[0]: _stored_dataset(row).dataset for row in rows}
 
 
-def fed_counts(sql: Sql, name: str) -> FedCounts:
-    fed, rejected, fed_ms = (_count(sql, counter) for counter in _counters(name))
-    return FedCounts(fed, rejected, fed_ms / 1000 if fed_ms else None)
+def fed_counts(sql: Sql, name: str) -> tuple[int, int, float | None]:
+    """Records fed and rejected since the dataset was made, and when it was fed last."""
+    fed, rejected, fed_ms = (counter(sql, which) for which in _counters(name))
+    return fed, rejected, fed_ms / 1000 if fed_ms else None
 
 
 def count_fed(sql: Sql, name: str, rows: int, rejected: int, at: float) -> None:
@@ -133,32 +124,10 @@ def _counters(name: str) -> tuple[str, str, str]:
     return f"fed {name}", f"rejected {name}", f"last {name}"
 
 
-def _count(sql: Sql, counter: str) -> int:
-    row = sql.execute(
-        "SELECT value FROM counters WHERE name = ?", (counter,)
-    ).fetchone()
-    return row[0] if row else 0
-
-
-def _readers(sql: Sql, name: str) -> list[tuple[str]]:
-    return sql.execute(
-        "SELECT channel FROM channel_datasets WHERE dataset = ? ORDER BY channel",
-        (name,),
-    ).fetchall()
-
-
 def _stored_dataset(row: tuple[Any, ...]) -> StoredDataset:
     name, kind, columns, key, created = row
-    pairs = msgspec.json.decode(columns, type=list[tuple[str, ColumnType]])
-    return StoredDataset(
-        Dataset(
-            name,
-            DatasetKind(kind),
-            tuple(Column(*pair) for pair in pairs),
-            key,
-        ),
-        created,
-    )
+    dataset = Dataset(name, DatasetKind(kind), decode_columns(columns), key)
+    return StoredDataset(dataset, created)
 
 
 def answered_before(sql: Sql, dataset: str, batch: str) -> FeedAnswer | None:

@@ -50,12 +50,14 @@ def _from_text(text: str) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-_EXPECTED_VALUE = {
-    ColumnType.STRING: "a text",
-    ColumnType.LONG: "a whole number of 64 bits",
+EXPECTED_VALUE = {
+    ColumnType.STRING: "a string",
+    ColumnType.LONG: "a whole number of at most 64 bits",
     ColumnType.DOUBLE: "a number",
     ColumnType.BOOLEAN: "true or false",
-    ColumnType.TIMESTAMP: "a timestamp as in ISO 8601, or milliseconds since 1970",
+    ColumnType.TIMESTAMP: (
+        'a timestamp as "2024-05-01T12:30:00Z", or milliseconds since 1970'
+    ),
 }
 
 
@@ -84,7 +86,7 @@ def _parameter_value(what: str, parameter: Column, text: str) -> ParameterValue:
     except (KeyError, ValueError, OverflowError):
         raise InputError(
             f"{what}: parameter {parameter.name!r}: found {text[:80]!r}, expected "
-            f"{_EXPECTED_VALUE[parameter.type]}"
+            f"{EXPECTED_VALUE[parameter.type]}"
         ) from None
 
 

@@ -32,18 +32,16 @@ from brokerwise.runtime.data_cluster.segments import (
     KeyedState,
     Segment,
     add_segment,
-    new_file,
-    remove_segment_files,
-    write_files,
+    write_segments,
 )
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore, StoredFile
 from brokerwise.runtime.net.errors import NotFoundError, UnavailableError
 from brokerwise.runtime.process.logs import limited
 from brokerwise.runtime.process.state_file import Sql, count_up
 from brokerwise.runtime.protocol.data import Dataset, FeedAnswer, Rejection
 from brokerwise.runtime.protocol.limits import MAX_NAME_BYTES, ROLL_BYTES, ROLL_SECONDS
 
-MAX_WAITING_BYTES = 64 << 20  # of feeds that are not acknowledged, then no more fit
+MAX_WAITING_BYTES = 64 << 20  # of feeds not acknowledged; beyond it feeds are refused
 log = logging.getLogger(__name__)
 _NOT_STORED = (OSError, sqlite3.Error, pa.ArrowException)
 
@@ -68,8 +66,7 @@ class NewSegment:
 
     stored: StoredDataset
     table: pa.Table
-    file: str
-    bytes: int
+    file: StoredFile
 
     @property
     def dataset(self) -> Dataset:
@@ -84,15 +81,10 @@ class Roll:
     segments: tuple[NewSegment, ...]
 
 
-@dataclass(frozen=True)
-class CommittedRoll:
-    """What became segments, and the answer to each feed."""
-
-    segments: tuple[NewSegment, ...]
-    answers: tuple[tuple[PendingFeed, FeedAnswer | Exception], ...]
+Answers = tuple[tuple[PendingFeed, FeedAnswer | Exception], ...]
 
 
-def write_roll(store: Store, feeds: Sequence[PendingFeed]) -> Roll:
+def write_roll(store: DataStore, feeds: Sequence[PendingFeed]) -> Roll:
     """Parse and write, on the disk when it returns. For any thread. On an error no
     file is left."""
     parsed = tuple((feed, _parse(feed)) for feed in feeds)
@@ -102,20 +94,20 @@ def write_roll(store: Store, feeds: Sequence[PendingFeed]) -> Roll:
             found = feed.stored
             group = tables.setdefault((found.dataset, found.created), (found, []))
             group[1].append(records.table)
-    files = [
-        (found, new_file(found.dataset.name), pa.concat_tables(group))
-        for found, group in tables.values()
-    ]
-    sizes = write_files(store, [(file, table) for _, file, table in files])
+    new = [(found, pa.concat_tables(group)) for found, group in tables.values()]
+    files = write_segments(store, [(found.dataset.name, table) for found, table in new])
     segments = (
-        NewSegment(found, table, file, size)
-        for (found, file, table), size in zip(files, sizes, strict=True)
+        NewSegment(found, table, file)
+        for (found, table), file in zip(new, files, strict=True)
     )
     return Roll(parsed, tuple(segments))
 
 
-def commit_roll(store: Store, roll: Roll, at: float) -> CommittedRoll:
-    """Feeds of datasets that have been dropped meanwhile are answered so."""
+def commit_roll(
+    store: DataStore, roll: Roll, at: float
+) -> tuple[tuple[NewSegment, ...], Answers]:
+    """What became segments, and the answer to each feed: an error for those of
+    datasets that have been dropped meanwhile."""
     segments = tuple(
         segment for segment in roll.segments if is_current(store.sql, segment.stored)
     )
@@ -128,10 +120,10 @@ def commit_roll(store: Store, roll: Roll, at: float) -> CommittedRoll:
             else (feed, NotFoundError(f"there is no dataset {feed.dataset.name!r}"))
             for feed, parsed in roll.feeds
         )
-    remove_segment_files(
-        store, [segment.file for segment in roll.segments if segment not in segments]
+    store.segments.remove(
+        segment.file.name for segment in roll.segments if segment not in segments
     )
-    return CommittedRoll(segments, answers)
+    return segments, answers
 
 
 def _parse(feed: PendingFeed) -> ParsedFeed | InputError:
@@ -142,9 +134,9 @@ def _parse(feed: PendingFeed) -> ParsedFeed | InputError:
 
 
 def _add(sql: Sql, segment: NewSegment, at: float) -> None:
-    number = count_up(sql, "segment")
+    number, file = count_up(sql, "segment"), segment.file
     name, rows = segment.dataset.name, segment.table.num_rows
-    add_segment(sql, Segment(number, name, segment.file, rows, segment.bytes, at))
+    add_segment(sql, Segment(number, name, file.name, rows, file.bytes, at))
 
 
 def _note(
@@ -172,7 +164,7 @@ class Feeder:
 
     def __init__(
         self,
-        store: Store,
+        store: DataStore,
         keyed: KeyedState,
         clock: Callable[[], float],
         *,
@@ -263,31 +255,31 @@ class Feeder:
             for feed in feeds:
                 self._answer(feed, error)
         finally:
-            for feed in feeds:  # cancelled, or an error that nobody thought of
+            for feed in feeds:  # cancelled, or an unexpected error
                 self._answer(feed, _unavailable("the feed was not stored"))
 
     def _commit(self, roll: Roll) -> None:
         try:
-            done = commit_roll(self._store, roll, self._clock())
+            segments, answers = commit_roll(self._store, roll, self._clock())
         except sqlite3.Error as cause:
             # After any other error the rows may be in the journal, and come back.
             if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                remove_segment_files(
-                    self._store, [segment.file for segment in roll.segments]
+                self._store.segments.remove(
+                    segment.file.name for segment in roll.segments
                 )
             raise
-        for segment in done.segments:
+        for segment in segments:
             if segment.dataset.key:
                 self._keyed.add(segment.dataset.name, segment.table)
-        for feed, answer in done.answers:
+        for feed, answer in answers:
             _log_rejected(feed, answer)
             self._answer(feed, answer)
-        for segment in done.segments:
+        for segment in segments:
             log.debug(
                 "dataset %r: segment written, %d rows, %d bytes",
                 segment.dataset.name,
                 segment.table.num_rows,
-                segment.bytes,
+                segment.file.bytes,
             )
 
     def _answer(self, feed: PendingFeed, answer: FeedAnswer | Exception) -> None:

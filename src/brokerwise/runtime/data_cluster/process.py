@@ -21,7 +21,7 @@ from brokerwise.runtime.data_cluster.api import make_service
 from brokerwise.runtime.data_cluster.brokers import Notifier
 from brokerwise.runtime.data_cluster.cluster import DataCluster
 from brokerwise.runtime.data_cluster.spark import service_settings
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.net.api import GRACE_SECONDS
 from brokerwise.runtime.net.http import HttpClient
 from brokerwise.runtime.net.server import serve_http, url_of
@@ -50,7 +50,7 @@ def main() -> int:
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     code = run_process(_main)
     if _is_starting() or not _stops_in_time():
-        # Nobody can wait for it. Its standard input ends with us, and it with that.
+        # It cannot be waited for. Its standard input ends with us, and it with that.
         logging.shutdown()
         os._exit(code)
     return code
@@ -59,7 +59,7 @@ def main() -> int:
 def _main(launch: Launch) -> int:
     allow_many_files()
     with (
-        Store(Path(launch.state).resolve()) as store,
+        DataStore(Path(launch.state).resolve()) as store,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         runner.run(run(launch, store))
@@ -84,7 +84,7 @@ def _is_starting() -> bool:
     return any(thread.name == _STARTER for thread in threading.enumerate())
 
 
-async def run(launch: Launch, store: Store) -> None:
+async def run(launch: Launch, store: DataStore) -> None:
     """Serve until it is time to stop. Cancelling it loses nothing that was answered.
 
     An error in what the data cluster does by itself ends it: a new process starts
@@ -118,15 +118,15 @@ async def run(launch: Launch, store: Store) -> None:
 
 
 def fleet_of(launch: Launch) -> str:
-    """What tells one fleet from another, also if it was started again, and says
-    nothing of its keys."""
+    """A digest that differs between two fleets, and between two starts of one fleet. It
+    does not reveal the keys."""
     text = msgspec.json.encode([launch.run, *sorted(launch.keys.items())])
     return hashlib.sha256(text).hexdigest()
 
 
 def start_spark(master: str, conf: Mapping[str, str]) -> asyncio.Future[SparkSession]:
-    """A session, once it is up. The thread that starts it holds nobody back: the
-    process may end before."""
+    """A session, once it is up. The process may end before: it does not wait for the
+    thread that starts it."""
     loop = asyncio.get_running_loop()
     started: asyncio.Future[SparkSession] = loop.create_future()
 

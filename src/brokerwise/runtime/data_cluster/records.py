@@ -11,39 +11,43 @@ import io
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
 from brokerwise.model.errors import InputError
-from brokerwise.runtime.data_cluster.definitions import microseconds
+from brokerwise.runtime.data_cluster.definitions import EXPECTED_VALUE, microseconds
 from brokerwise.runtime.protocol.data import Column, ColumnType, Dataset
 from brokerwise.runtime.protocol.limits import MAX_RECORD_BYTES
 
-_ARROW = {
-    ColumnType.STRING: pa.string(),
-    ColumnType.LONG: pa.int64(),
-    ColumnType.DOUBLE: pa.float64(),
-    ColumnType.BOOLEAN: pa.bool_(),
-    ColumnType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-}
-_SPARK = {
-    ColumnType.STRING: "STRING",
-    ColumnType.LONG: "BIGINT",
-    ColumnType.DOUBLE: "DOUBLE",
-    ColumnType.BOOLEAN: "BOOLEAN",
-    ColumnType.TIMESTAMP: "TIMESTAMP",
+
+class _Types(NamedTuple):
+    """What a type of column is in JSON, as msgspec checks it, in Arrow and in Spark."""
+
+    json: Any
+    arrow: pa.DataType
+    spark: str
+
+
+_LONG = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_TYPES = {
+    ColumnType.STRING: _Types(str, pa.string(), "STRING"),
+    ColumnType.LONG: _Types(_LONG, pa.int64(), "BIGINT"),
+    ColumnType.DOUBLE: _Types(float, pa.float64(), "DOUBLE"),
+    ColumnType.BOOLEAN: _Types(bool, pa.bool_(), "BOOLEAN"),
+    ColumnType.TIMESTAMP: _Types(str | int | float, _TIMESTAMP, "TIMESTAMP"),
 }
 
 
 def arrow_type(type_: ColumnType) -> pa.DataType:
-    return _ARROW[type_]
+    return _TYPES[type_].arrow
 
 
 def spark_type(type_: ColumnType) -> str:
     """As Spark's SQL spells it."""
-    return _SPARK[type_]
+    return _TYPES[type_].spark
 
 
 def arrow_schema(dataset: Dataset) -> pa.Schema:
@@ -66,23 +70,6 @@ KEPT_ASIDE = 1_000  # records of one feed; more are only counted
 MAX_REJECTED = 100_000  # records of one feed; one with more is refused
 _FOUND_LENGTH = 60  # characters of a value that a reason shows
 _NAMES_SHOWN = 12  # columns that a reason names
-_LONG = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-_JSON: dict[ColumnType, Any] = {
-    ColumnType.STRING: str,
-    ColumnType.LONG: _LONG,
-    ColumnType.DOUBLE: float,
-    ColumnType.BOOLEAN: bool,
-    ColumnType.TIMESTAMP: str | int | float,
-}
-_EXPECTED = {
-    ColumnType.STRING: "a string",
-    ColumnType.LONG: "a whole number of at most 64 bits",
-    ColumnType.DOUBLE: "a number",
-    ColumnType.BOOLEAN: "true or false",
-    ColumnType.TIMESTAMP: (
-        'a timestamp as "2024-05-01T12:30:00Z", or milliseconds since 1970'
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -194,7 +181,7 @@ class _Reader:
                 found = _shown(bytes(fields[column.name]))
                 return (
                     f"column {column.name!r}: found {found}, expected "
-                    f"{_EXPECTED[column.type]}"
+                    f"{EXPECTED_VALUE[column.type]}"
                 )
         return "a field is there twice, with values that do not both fit"
 
@@ -208,7 +195,7 @@ class _Reader:
         return True
 
     def _type(self, column: Column) -> Any:
-        type_ = _JSON[column.type]
+        type_ = _TYPES[column.type].json
         return type_ if column.name == self._dataset.key else type_ | None
 
 

@@ -9,8 +9,6 @@ on the disk: before it nothing has happened, after it the run is never made agai
 """
 
 import logging
-import os
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,22 +18,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from brokerwise.runtime.data_cluster.channels import ChannelState, advance
-from brokerwise.runtime.data_cluster.store import RESULTS, Store
-from brokerwise.runtime.process.state_file import Sql, sync
-from brokerwise.runtime.protocol.data import Pull, PullAnswer, Result, ResultBatch
+from brokerwise.runtime.data_cluster.store import DataStore
+from brokerwise.runtime.process.state_file import Sql
+from brokerwise.runtime.protocol.data import (
+    Pull,
+    PullAnswer,
+    Result,
+    ResultBatch,
+)
 from brokerwise.runtime.protocol.limits import KEPT_BYTES, KEPT_SECONDS, PULL_BYTES
 
-# A row of `results` names at most so many bytes (or one result), so that to read on
-# in the middle of many results is cheap.
-STRETCH_BYTES = 256 << 10
-_UNFINISHED = ".new"
+# At most this many bytes (or one result) are in a row of `results`, so that reading on
+# from the middle of many results is cheap.
+SPAN_BYTES = 256 << 10
 _AROUND_RESULT = 40  # bytes, in an answer
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ResultSpan:
     """Results of a subscription, in a run's file. `offset` of them come before, in the
     same run."""
 
@@ -53,50 +55,25 @@ class ResultFile:
     file: str = ""
     rows: int = 0
     bytes: int = 0
-    stretches: tuple[Stretch, ...] = ()
+    spans: tuple[ResultSpan, ...] = ()
 
     def subscriptions(self) -> tuple[int, ...]:
         """Those that have results, in order."""
-        return tuple(s.subscription for s in self.stretches if s.offset == 0)
+        return tuple(s.subscription for s in self.spans if s.offset == 0)
 
 
-def write_results(store: Store, name: str, results: pa.Table) -> ResultFile:
+def write_results(store: DataStore, name: str, results: pa.Table) -> ResultFile:
     """Put results (subscription, data), sorted, on the disk, in a file whose name
     begins with this one. Any thread may call it. A file that is never committed is
     removed at the next start."""
     if not len(results):
         return ResultFile()
-    name = f"{name}-{secrets.token_hex(4)}.ndjson"
-    text, stretches = _lay_out(results)
-    path = store.result_path(name)
-    new = path.with_name(name + _UNFINISHED)
-    with new.open("wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    sync(path.parent)
-    return ResultFile(name, len(results), len(text), stretches)
+    text, spans = _lay_out(results)
+    (file,) = store.results.write([(name, lambda stream: stream.write(text))])
+    return ResultFile(file.name, len(results), file.bytes, spans)
 
 
-def remove_result_files(store: Store, files: Sequence[str]) -> None:
-    for file in files:
-        store.result_path(file).unlink(missing_ok=True)
-
-
-def remove_leftover_results(store: Store) -> int:
-    """Files of results that no run names, which a crash has left. Only at the start:
-    a run under way has one. How many."""
-    named = {file for (file,) in store.sql.execute("SELECT file FROM runs")}
-    found = [path.name for path in (store.directory / RESULTS).iterdir()]
-    left = [name for name in found if name not in named]
-    remove_result_files(store, left)
-    if left:
-        log.info("result files that a crash left are removed: %d", len(left))
-    return len(left)
-
-
-def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
+def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[ResultSpan, ...]]:
     """The text of the file, and where each subscription's results are in it."""
     lines = pc.binary_join_element_wise(results["data"], "", "\n").combine_chunks()
     if isinstance(lines, pa.ChunkedArray):
@@ -104,10 +81,10 @@ def _lay_out(results: pa.Table) -> tuple[memoryview, tuple[Stretch, ...]]:
     ends = np.cumsum(pc.binary_length(lines).to_numpy().astype(np.int64))
     first = int(np.frombuffer(lines.buffers()[1], np.int32)[lines.offset])
     text = memoryview(lines.buffers()[2])[first : first + int(ends[-1])]
-    return text, tuple(_stretches(results["subscription"].to_numpy(), ends))
+    return text, tuple(_spans(results["subscription"].to_numpy(), ends))
 
 
-def _stretches(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[Stretch]:
+def _spans(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[ResultSpan]:
     """`ends` are those of the lines, in bytes."""
     edges = np.flatnonzero(np.diff(subscriptions)) + 1
     firsts = [0, *edges.tolist()]
@@ -115,11 +92,11 @@ def _stretches(subscriptions: np.ndarray, ends: np.ndarray) -> Iterator[Stretch]
         begin = first
         while begin < last:
             start = int(ends[begin - 1]) if begin else 0
-            fitting = int(np.searchsorted(ends, start + STRETCH_BYTES, "right"))
+            fitting = int(np.searchsorted(ends, start + SPAN_BYTES, "right"))
             stop = min(last, max(begin + 1, fitting))
             length = int(ends[stop - 1]) - start
             number = int(subscriptions[first])
-            yield Stretch(number, begin - first, stop - begin, start, length)
+            yield ResultSpan(number, begin - first, stop - begin, start, length)
             begin = stop
 
 
@@ -141,11 +118,13 @@ class RunScope:
         return self.before.run + 1
 
 
-def commit_run(store: Store, scope: RunScope, written: ResultFile, at: float) -> bool:
+def commit_run(
+    store: DataStore, scope: RunScope, written: ResultFile, at: float
+) -> bool:
     """Results, the channel's cursor and the version of its subscriptions, together.
     False if the channel is not as the run found it (it was dropped): then nothing is
     stored and the file is removed. Results of subscriptions that have gone meanwhile
-    are nobody's."""
+    are dropped."""
     with store.change() as sql:
         committed = advance(
             sql, scope.before, scope.last_segment, scope.number, scope.version
@@ -154,11 +133,11 @@ def commit_run(store: Store, scope: RunScope, written: ResultFile, at: float) ->
             _insert_run(sql, scope, written, at)
             _insert_results(sql, scope, written)
     if not committed:
-        remove_result_files(store, [written.file] if written.file else [])
+        store.results.remove([written.file] if written.file else [])
     return committed
 
 
-def pull(store: Store, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAnswer:
+def pull(store: DataStore, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAnswer:
     """What there is after each, as far as `most` bytes reach: the first result of an
     answer always fits, and what there is no room for is left out."""
     pulled: list[ResultBatch] = []
@@ -177,7 +156,7 @@ def pull(store: Store, pulls: Sequence[Pull], most: int = PULL_BYTES) -> PullAns
 
 
 def forget_runs(
-    store: Store,
+    store: DataStore,
     at: float,
     kept_seconds: float = KEPT_SECONDS,
     kept_bytes: int = KEPT_BYTES,
@@ -196,7 +175,7 @@ def forget_runs(
     with store.change() as sql:
         for upto in old:
             gone += _forget(sql, *upto)
-    remove_result_files(store, [file for file in gone if file])
+    store.results.remove([file for file in gone if file])
     log.info("runs expired, with their results: %d", len(gone))
     return len(gone)
 
@@ -228,12 +207,12 @@ def _insert_results(sql: Sql, scope: RunScope, written: ResultFile) -> None:
         "FROM subscriptions WHERE id = ?",
         [
             (s.offset, s.count, name, number, s.start, s.length, s.subscription)
-            for s in written.stretches
+            for s in written.spans
         ],
     )
     sql.executemany(
         "UPDATE subscriptions SET last = last + ? WHERE id = ?",
-        [(s.count, s.subscription) for s in written.stretches],
+        [(s.count, s.subscription) for s in written.spans],
     )
 
 
@@ -245,7 +224,7 @@ def _last(sql: Sql, subscription: int) -> int | None:
 
 
 def _pulled(
-    store: Store, asked: Pull, last: int, room: int, *, at_least_one: bool
+    store: DataStore, asked: Pull, last: int, room: int, *, at_least_one: bool
 ) -> ResultBatch | None:
     """As many results as there is room for; None if there are some and it is not
     enough for the first."""
@@ -271,16 +250,16 @@ def _size(result: Result) -> int:
     return len(memoryview(result.data)) + _AROUND_RESULT
 
 
-def _results_after(store: Store, asked: Pull) -> Iterator[tuple[int, Result]]:
+def _results_after(store: DataStore, asked: Pull) -> Iterator[tuple[int, Result]]:
     """Those that are kept, each with its seq; files are read as they are needed."""
-    stretches = store.sql.execute(
+    spans = store.sql.execute(
         "SELECT r.first, r.count, r.start, r.length, u.file, u.committed "
         "FROM results r JOIN runs u ON u.channel = r.channel AND u.run = r.run "
         "WHERE r.subscription = ? AND r.first + r.count > ? + 1 ORDER BY r.first",
         (asked.subscription, asked.after),
     )
-    for first, count, start, length, file, committed in stretches:
-        with store.result_path(file).open("rb") as text:
+    for first, count, start, length, file, committed in spans:
+        with store.results.path(file).open("rb") as text:
             text.seek(start)
             lines = text.read(length).split(b"\n")
         for seq in range(max(first, asked.after + 1), first + count):

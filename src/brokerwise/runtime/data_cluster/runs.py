@@ -38,14 +38,14 @@ from brokerwise.runtime.data_cluster.segments import (
 )
 from brokerwise.runtime.data_cluster.spark import (
     CancelledRunError,
-    ChannelSubscriptions,
     ExecutorLostError,
     RunError,
     Runner,
     SparkTroubleError,
+    SubscriptionRows,
     Work,
 )
-from brokerwise.runtime.data_cluster.store import Store, counter
+from brokerwise.runtime.data_cluster.store import DataStore, counter
 from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.data import Dataset, DatasetKind
@@ -68,7 +68,7 @@ Notify = Callable[[str, float, tuple[int, ...]], None]
 log = logging.getLogger(__name__)
 
 
-class Verdict(Enum):
+class Recovery(Enum):
     """What becomes of the segments of a run that failed."""
 
     AGAIN = "tried again"
@@ -100,7 +100,7 @@ class Pace:
         most = min(2 * taken, SEGMENTS_PER_RUN) if self.careful else SEGMENTS_PER_RUN
         return Pace(most, careful=most < SEGMENTS_PER_RUN)
 
-    def failed(self, taken: int) -> tuple["Pace", Verdict]:
+    def failed(self, taken: int) -> tuple["Pace", Recovery]:
         """After a run over `taken` segments has failed. The next run takes the same
         ones, the first half of them, or those after the one that is set aside.
 
@@ -109,15 +109,15 @@ class Pace:
         """
         failures = self.failures + 1
         if taken == 1 and failures >= TRIES:
-            return Pace(1, careful=True), Verdict.SET_ASIDE
+            return Pace(1, careful=True), Recovery.SET_ASIDE
         if taken == 1 or not (self.careful or failures >= TRIES):
-            return Pace(taken, failures, careful=self.careful), Verdict.AGAIN
-        return Pace(taken // 2, suspects=taken, careful=True), Verdict.HALVED
+            return Pace(taken, failures, careful=self.careful), Recovery.AGAIN
+        return Pace(taken // 2, suspects=taken, careful=True), Recovery.HALVED
 
 
 def pace_after(attempt: Attempt) -> Pace:
     """How a channel goes on after a run during which the process died. Once is
-    chance: somebody may have killed the process."""
+    chance: an operator may have killed the process."""
     if attempt.deaths >= DEATHS and attempt.taken > 1:
         return Pace(attempt.taken // 2, suspects=attempt.taken, careful=True)
     return Pace(attempt.taken) if attempt.deaths else Pace()
@@ -130,7 +130,7 @@ def is_fatal(attempt: Attempt) -> bool:
 
 @dataclass(frozen=True)
 class NothingToRun:
-    """There is nothing new up to this segment, or nobody to receive it."""
+    """There is nothing new up to this segment, or there are no subscriptions."""
 
     before: ChannelState
     segment: int
@@ -151,10 +151,10 @@ class RunPlanner:
     """Reads from the state what the next run is about; remembers the subscriptions of
     each channel while they stay the same."""
 
-    def __init__(self, store: Store, keyed: KeyedState) -> None:
+    def __init__(self, store: DataStore, keyed: KeyedState) -> None:
         self._store = store
         self._keyed = keyed
-        self._subscriptions: dict[str, ChannelSubscriptions] = {}
+        self._subscriptions: dict[str, SubscriptionRows] = {}
 
     def plan(
         self, name: str, query: "CheckedQuery", pace: Pace, now: float
@@ -201,7 +201,7 @@ class RunPlanner:
     def forget(self, name: str) -> None:
         self._subscriptions.pop(name, None)
 
-    def _subscriptions_of(self, name: str) -> ChannelSubscriptions:
+    def _subscriptions_of(self, name: str) -> SubscriptionRows:
         """Numbers only grow, and none comes back: of the same count and the same last
         one they are the same."""
         sql = self._store.sql
@@ -221,18 +221,18 @@ class RunPlanner:
         return {name: self._keyed.table(name) for name in names}
 
     def _paths(self, segments: Iterable[Segment]) -> tuple[str, ...]:
-        paths = (self._store.segment_path(segment.file) for segment in segments)
+        paths = (self._store.segments.path(segment.file) for segment in segments)
         return tuple(str(path.absolute()) for path in paths)
 
 
-def _read_subscriptions(sql: Sql, name: str) -> ChannelSubscriptions:
+def _read_subscriptions(sql: Sql, name: str) -> SubscriptionRows:
     rows = sql.execute(
         "SELECT id, parameters FROM subscriptions WHERE channel = ? ORDER BY id",
         (name,),
     ).fetchall()
     numbers = tuple(number for number, _ in rows)
     mark = (len(rows), numbers[-1] if numbers else 0)
-    return ChannelSubscriptions(mark, numbers, tuple(values for _, values in rows))
+    return SubscriptionRows(mark, numbers, tuple(values for _, values in rows))
 
 
 def _of_kind(datasets: dict[str, Dataset], kind: DatasetKind) -> list[str]:
@@ -243,7 +243,7 @@ class ChannelRuns:
     """Runs channels, one run at a time each, and remembers what failed before."""
 
     def __init__(
-        self, store: Store, planner: RunPlanner, notify: Notify, wall: Clock
+        self, store: DataStore, planner: RunPlanner, notify: Notify, wall: Clock
     ) -> None:
         self._store, self._planner = store, planner
         self._notify, self._wall = notify, wall
@@ -345,18 +345,19 @@ class ChannelRuns:
     ) -> float:
         self._survived(key)
         segments = plan.segments
-        self._paces[key], verdict = pace.failed(len(segments))
+        self._paces[key], recovery = pace.failed(len(segments))
+        if recovery is Recovery.SET_ASIDE:
+            self._set_aside(plan, cause.message)
+            return self._wall()
         log.warning(
             "channel %r: a run over %d segments (%d to %d) failed and is %s: %s",
             key.name,
             len(segments),
             segments[0],
             segments[-1],
-            verdict.value,
+            recovery.value,
             cause.message,
         )
-        if verdict is Verdict.SET_ASIDE:
-            self._set_aside(plan, cause.message)
         return self._wall()
 
     def _troubled(
@@ -379,16 +380,17 @@ class ChannelRuns:
 
     def _give_up(self, key: ChannelKey, plan: RunPlan, before: Attempt) -> float:
         """On a segment that the process did not survive, again and again."""
-        reason = f"the process died in its run, {before.deaths} times in a row"
-        segment = plan.segments[0]
-        log.error("channel %r: segment %d is set aside: %s", key.name, segment, reason)
-        self._set_aside(plan, reason)
+        self._set_aside(
+            plan, f"the process died in its run, {before.deaths} times in a row"
+        )
         self._paces[key] = Pace(1, careful=True)
         return self._wall()
 
     def _set_aside(self, plan: RunPlan, reason: str) -> None:
-        """The first segment of the plan."""
+        """The first segment of the plan, which is the only one that fails."""
         segment, at = plan.segments[0], self._wall()
+        name = plan.work.channel.name
+        log.error("channel %r: segment %d is set aside: %s", name, segment, reason)
         with self._store.change() as sql:
             channels.set_aside(sql, plan.scope.before, segment, reason, at)
 

@@ -32,7 +32,7 @@ from brokerwise.runtime.data_cluster.spark import (
     warm,
 )
 from brokerwise.runtime.data_cluster.status import channel_status
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore
 from brokerwise.runtime.net.errors import ConflictError
 from brokerwise.runtime.protocol.data import Channel, ChannelStatus, Dataset
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from brokerwise.runtime.data_cluster.sql.check import CheckedQuery
 
 RUNS_AT_ONCE = 2
-WATCH_SECONDS = 1.0  # how often it is seen whether Spark is still there
+WATCH_SECONDS = 1.0  # between two looks at whether Spark still runs
 STOP_SECONDS = 5.0  # that runs under way have to end
 _EARLY = 1e-6  # of a period: a clock that shows the due time itself counts as there
 
@@ -76,8 +76,8 @@ class Schedule:
         self._running: set[ChannelKey] = set()
 
     def add(self, key: ChannelKey, period: float, now: float) -> None:
-        """It is first due a period after its creation. One that was created before is
-        due at once if a due time has passed: whatever kept us from it, that is over."""
+        """It is first due a period after its creation. One that was created before the
+        process started is due at once if it has missed a due time."""
         entry = _Entry(key.created, period)
         entry.passed = max(0, entry.periods(now) - 1)
         self._entries[key] = entry
@@ -150,7 +150,7 @@ class Scheduler:
 
     def __init__(
         self,
-        store: Store,
+        store: DataStore,
         spark: "asyncio.Future[SparkSession]",
         keyed: KeyedState,
         notify: Notify,
@@ -158,7 +158,7 @@ class Scheduler:
         wall: Callable[[], float] = time.time,
         make_runner: Callable[["SparkSession"], Runner] = SparkRunner,
         check: Check | None = None,
-        warm_up: Callable[[Store, Runner, "SparkSession"], None] = warm,
+        warm_up: Callable[[DataStore, Runner, "SparkSession"], None] = warm,
     ) -> None:
         self._store, self._spark, self._wall = store, spark, wall
         self._make_runner, self._check = make_runner, check or _check
@@ -225,7 +225,7 @@ class Scheduler:
 
     def drop(self, name: str) -> tuple[str, ...]:
         """The channel goes, with its subscriptions and results. The files of those:
-        the caller removes them (results.remove_result_files). Raises NotFoundError."""
+        the caller removes them (DataStore.results). Raises NotFoundError."""
         key = channels.state_of(self._store.sql, name).key
         with self._store.change() as sql:
             files = channels.drop_channel(sql, name)
@@ -250,11 +250,10 @@ class Scheduler:
             details=details,
         )
 
-    def _find_key(self, name: str) -> ChannelKey | None:
-        """None if it was dropped meanwhile."""
-        sql = self._store.sql
-        there = channels.find_channel(sql, name) is not None
-        return channels.state_of(sql, name).key if there else None
+    def _is_current(self, key: ChannelKey) -> bool:
+        """True if the channel has been neither dropped nor created anew since."""
+        found = channels.find_channel(self._store.sql, key.name)
+        return found is not None and found.key == key
 
     def _admit(
         self, key: ChannelKey, channel: Channel, checked: "CheckedQuery"
@@ -267,10 +266,9 @@ class Scheduler:
         """The channels of before: their SQL was good then. One that is not any more
         is suspended; the others go on. Without any, there is time to warm Spark."""
         found = channels.all_channels(self._store.sql)
-        for channel in found:
-            key = self._find_key(channel.name)
-            if key is not None and key not in self._checked:
-                await self._resume_channel(spark, key, channel)
+        for state in found:
+            if self._is_current(state.key):
+                await self._resume_channel(spark, state.key, state.channel)
         if not found:
             await self._in_thread(lambda: self._warm_up(self._store, runner, spark))
 
@@ -288,7 +286,7 @@ class Scheduler:
             self._suspended[key] = reason
             log.error("channel %r is suspended: %s", channel.name, reason)
             return
-        if key == self._find_key(channel.name):
+        if self._is_current(key):
             self._admit(key, channel, checked)
             log.info("channel %r goes on, each %g s", channel.name, channel.period)
 

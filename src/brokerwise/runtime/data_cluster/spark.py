@@ -26,18 +26,14 @@ from brokerwise.runtime.data_cluster.records import (
     arrow_type,
     spark_schema,
 )
-from brokerwise.runtime.data_cluster.segments import (
-    new_file,
-    remove_segment_files,
-    write_files,
-)
+from brokerwise.runtime.data_cluster.segments import write_segments
 from brokerwise.runtime.data_cluster.sql.splice import (
     SUBSCRIPTION,
     SUBSCRIPTIONS,
     column_of,
     query_session,
 )
-from brokerwise.runtime.data_cluster.store import Store
+from brokerwise.runtime.data_cluster.store import DataStore, StoredFile
 from brokerwise.runtime.protocol.data import (
     Channel,
     Column,
@@ -107,7 +103,7 @@ def service_settings(master: str | None) -> dict[str, str]:
 
 
 _EXECUTOR_LOST = re.compile("ExecutorLostFailure")
-# What is nobody's fault who wrote a query or a record: it may pass.
+# Neither the query nor a record is at fault: another time it may succeed.
 _MACHINES = re.compile(
     "FetchFailed|No space left on device|Too many open files"
     "|Master removed our application|All masters are unresponsive"
@@ -132,7 +128,7 @@ class LimitError(RunError):
 
 
 class CancelledRunError(BrokerwiseError):
-    """A run was ended because nobody wants it any more."""
+    """A run was ended because its channel was dropped, or the process ends."""
 
 
 class SparkTroubleError(BrokerwiseError):
@@ -144,7 +140,7 @@ class ExecutorLostError(SparkTroubleError):
 
 
 class SparkGoneError(BrokerwiseError):
-    """The Spark session is there no more; only a new process has another one."""
+    """The Spark session has ended; only a new process can have another one."""
 
 
 def run_failure(error: Exception, most_bytes: int) -> BrokerwiseError:
@@ -184,7 +180,7 @@ def _first_line(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class ChannelSubscriptions:
+class SubscriptionRows:
     """The subscriptions of a channel: their numbers, and the values of its parameters,
     in its order, as JSON texts. With the same `mark` they are the same."""
 
@@ -202,7 +198,7 @@ class Work:
     channel: Channel
     query: "CheckedQuery"
     datasets: Mapping[str, Dataset]
-    subscriptions: ChannelSubscriptions
+    subscriptions: SubscriptionRows
     new: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     static: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keyed: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -258,9 +254,7 @@ class Views:
         return True
 
 
-def subscription_table(
-    channel: Channel, subscriptions: ChannelSubscriptions
-) -> pa.Table:
+def subscription_table(channel: Channel, subscriptions: SubscriptionRows) -> pa.Table:
     """The view that a checked query has its parameters from."""
     text = f"[{','.join(subscriptions.values)}]"
     rows = msgspec.json.decode(text, type=list[list[Any]])
@@ -343,7 +337,11 @@ class SparkRunner:
 
     def is_alive(self) -> bool:
         """True if Spark is there. Waits for an answer of the JVM."""
-        return is_alive(self._spark)
+        try:
+            # Raises unless the JVM answers and its Spark has not been stopped.
+            return bool(self._spark.sparkContext.defaultParallelism)
+        except Exception:  # which depends on how it has ended
+            return False
 
     def _collect(self, work: Work) -> pa.Table:
         views = self._views.get(work.channel.name)
@@ -410,14 +408,6 @@ class _Watch:
             self._ended.wait(_CANCEL_SECONDS)
 
 
-def is_alive(spark: "SparkSession") -> bool:
-    try:
-        # Raises unless the JVM answers and its Spark has not been stopped.
-        return bool(spark.sparkContext.defaultParallelism)
-    except Exception:  # which depends on how it has ended
-        return False
-
-
 def check_limits(results: pa.Table, limits: Limits) -> None:
     """Raises LimitError, which says what was too much."""
     if len(results) > limits.rows:
@@ -453,21 +443,23 @@ _CHANNEL = Channel(
 )
 
 
-def warm(store: Store, runner: Runner, spark: "SparkSession") -> None:
-    """A run for nobody: Spark's first one takes many times as long as later ones.
+def warm(store: DataStore, runner: Runner, spark: "SparkSession") -> None:
+    """A run without subscribers: Spark's first takes many times as long as later ones.
     Returns once Spark is warm, seconds later. A failure is of no consequence, but
     that Spark is gone: SparkGoneError. Uses no SQL: any thread may call it."""
     table = pa.table([[1, 2], ["a", "b"]], schema=arrow_schema(_NEW))
-    file = new_file(_NAME)  # where executors find it; a crash leaves nothing for long
+    files: list[StoredFile] = []
     try:
-        write_files(store, [(file, table)])
-        runner.run(_work(spark, str(store.segment_path(file).absolute()), table))
+        # Where executors find it; a crash leaves nothing for long.
+        files = write_segments(store, [(_NAME, table)])
+        path = store.segments.path(files[0].name)
+        runner.run(_work(spark, str(path.absolute()), table))
     except SparkGoneError:
         raise
     except (BrokerwiseError, OSError) as cause:
         log.warning("Spark could not be warmed: %s", cause)
     finally:
-        remove_segment_files(store, [file])
+        store.segments.remove(file.name for file in files)
         runner.forget(_NAME)
 
 
@@ -479,7 +471,7 @@ def _work(spark: "SparkSession", file: str, state: pa.Table) -> Work:
         _CHANNEL,
         check_query(spark, _CHANNEL, datasets),
         datasets,
-        ChannelSubscriptions((2, 2), (1, 2), ("[1]", "[2]")),
+        SubscriptionRows((2, 2), (1, 2), ("[1]", "[2]")),
         new={_NAME: (file,)},
         keyed={_STATE: state},
     )

@@ -1,9 +1,7 @@
 """What the data cluster shows of its state, to operators and to Prometheus: datasets,
-channels, the whole, and the CPU seconds that it has used."""
+channels, and the whole."""
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from brokerwise.runtime.data_cluster.channels import state_of
 from brokerwise.runtime.data_cluster.datasets import fed_counts, stored_dataset
@@ -27,7 +25,7 @@ LAST_SET_ASIDE = 100  # segments of a channel
 def dataset_status(sql: Sql, name: str, *, details: bool = True) -> DatasetStatus:
     """The last rejected records, newest first, are `details`. Raises NotFoundError."""
     found = stored_dataset(sql, name)
-    dataset, counts = found.dataset, fed_counts(sql, name)
+    dataset = found.dataset
     rows, segments, size = sql.execute(
         "SELECT coalesce(sum(rows), 0), count(*), coalesce(sum(bytes), 0) "
         "FROM segments WHERE dataset = ?",
@@ -42,9 +40,7 @@ def dataset_status(sql: Sql, name: str, *, details: bool = True) -> DatasetStatu
         rows,
         segments,
         size,
-        counts.fed,
-        counts.rejected,
-        counts.last_fed,
+        *fed_counts(sql, name),
         _last_rejected(sql, name) if details else (),
     )
 
@@ -63,7 +59,7 @@ def channel_status(
     state = state_of(sql, name)
     channel = state.channel
     return ChannelStatus(
-        channel.name,
+        name,
         channel.sql,
         _typed(channel.parameters),
         channel.period,
@@ -80,7 +76,7 @@ def channel_status(
             name,
         ),
         runs=state.run,
-        skipped=_number(sql, "SELECT skipped FROM channels WHERE name = ?", name),
+        skipped=state.skipped,
         segment=state.segment,
         set_aside_count=_number(
             sql, "SELECT count(*) FROM set_aside WHERE channel = ?", name
@@ -129,7 +125,7 @@ _COUNTED = {
     "datasets": ("Datasets that there are.", "SELECT count(*) FROM datasets"),
     "channels": ("Channels that there are.", "SELECT count(*) FROM channels"),
     "subscriptions": (
-        "Channels with different parameters that anyone wants.",
+        "Channels with different parameters that users subscribe to.",
         "SELECT count(*) FROM subscriptions",
     ),
     "frontends": ("Subscriptions of users.", "SELECT count(*) FROM frontends"),
@@ -204,41 +200,3 @@ def _number(sql: Sql, query: str, *values: str) -> int:
 def _family(name: str, kind: str, text: str, value: float) -> list[str]:
     full = f"brokerwise_data_{name}"
     return [f"# HELP {full} {text}", f"# TYPE {full} {kind}", f"{full} {value}"]
-
-
-_PROC = Path("/proc")
-_PARENT, _USER = 1, 11  # places in /proc/PID/stat after the name; system is next
-
-
-def cpu_seconds() -> float:
-    """CPU seconds of this process and its living descendants, and of children that
-    have ended. Where there is no /proc only of this process and the latter."""
-    own = os.times()
-    total = own.user + own.system + own.children_user + own.children_system
-    ticks = os.sysconf("SC_CLK_TCK")
-    return total + sum(used for _, used in _descendants(os.getpid())) / ticks
-
-
-def _descendants(pid: int) -> list[tuple[int, int]]:
-    """Each with the ticks that it has used."""
-    children: dict[int, list[tuple[int, int]]] = {}
-    for path in _PROC.glob("[0-9]*/stat"):
-        found = _stat(path)
-        if found is not None:
-            child, parent, used = found
-            children.setdefault(parent, []).append((child, used))
-    reached = list(children.get(pid, []))
-    for child, _ in reached:  # grows while it is walked
-        reached += children.get(child, [])
-    return reached
-
-
-def _stat(path: Path) -> tuple[int, int, int] | None:
-    """Process, parent, ticks; None if it has just ended."""
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()  # a name may hold anything
-    used = int(fields[_USER]) + int(fields[_USER + 1])
-    return int(path.parent.name), int(fields[_PARENT]), used

@@ -1,13 +1,18 @@
 """The data cluster's state: one SQLite file, and the files that it names.
 
-The tables' version is the file's user_version. The bulk is in files beside it, which
-are written and on the disk before a row here names them: `segments/` (Parquet: records
-that were fed) and `results/` (lines of JSON). A file that no row names is what a crash
-left, and is removed at the next start.
+The tables' version is the file's user_version. The bulk is in files beside it, each
+named by a row (`Folder`): `segments/` (Parquet: records that were fed) and `results/`
+(lines of JSON).
 """
 
+import logging
 import os
+import secrets
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import IO, NamedTuple
+
+import msgspec
 
 from brokerwise.runtime.process.state_file import (
     Sql,
@@ -16,6 +21,7 @@ from brokerwise.runtime.process.state_file import (
     sync,
     transaction,
 )
+from brokerwise.runtime.protocol.data import Column, ColumnType
 
 SCHEMA_VERSION = 1
 
@@ -146,23 +152,101 @@ STATE_FILE = "data.sqlite"
 SEGMENTS = "segments"
 RESULTS = "results"
 
+log = logging.getLogger(__name__)
 
-class Store(StateFile):
+
+Writer = Callable[[IO[bytes]], object]
+
+
+class StoredFile(NamedTuple):
+    """A file of a folder, and its size."""
+
+    name: str
+    bytes: int
+
+
+class Folder:
+    """Files that rows of one table name. Any thread may use it.
+
+    A file is on the disk, under its name, before its row is committed, and is removed
+    only after its row is gone. So a row always has its file; a file without a row is
+    what a crash left, and `DataStore.remove_leftovers` removes it at the next start.
+    """
+
+    def __init__(self, root: Path, suffix: str) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self.root, self._suffix = root, suffix
+
+    def path(self, file: str) -> Path:
+        return self.root / file
+
+    def write(self, contents: Sequence[tuple[str, Writer]]) -> list[StoredFile]:
+        """A new file for each content, whose name begins with the given text. They are
+        on the disk when this returns; on an error there are none of them."""
+        files = [self._new_name(stem) for stem, _ in contents]
+        try:
+            sizes = [
+                self._write(file, write)
+                for file, (_, write) in zip(files, contents, strict=True)
+            ]
+            if files:
+                sync(self.root)
+        except BaseException:
+            self.remove(files)
+            raise
+        return list(map(StoredFile, files, sizes))
+
+    def remove(self, files: Iterable[str]) -> None:
+        """Files that no row names (any more); a missing one is passed over, and so is
+        one that cannot be removed now: the next start tries again."""
+        for file in files:
+            for path in (self.path(file), self._draft(file)):
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError as cause:
+                    log.warning("the file %r stays: %s", str(path), cause)
+
+    def _new_name(self, stem: str) -> str:
+        """One that no file has had: what a failed commit left is not written over."""
+        return f"{stem}-{secrets.token_hex(8)}{self._suffix}"
+
+    def _write(self, file: str, write: Writer) -> int:
+        draft = self._draft(file)
+        with draft.open("wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+            size = stream.tell()
+        os.replace(draft, self.path(file))
+        return size
+
+    def _draft(self, file: str) -> Path:
+        return self.path(f"{file}.new")
+
+
+class DataStore(StateFile):
     """The state of a data cluster, in a directory that is made if there is none. Only
     the thread that opened it uses `sql`."""
 
     def __init__(self, directory: Path) -> None:
-        for name in (SEGMENTS, RESULTS):
-            (directory / name).mkdir(parents=True, exist_ok=True)
         self.directory = directory
+        self.segments = Folder(directory / SEGMENTS, ".parquet")
+        self.results = Folder(directory / RESULTS, ".ndjson")
         path = directory / STATE_FILE
         super().__init__(path, SCHEMA_VERSION, synchronous="FULL", make=_make)
 
-    def segment_path(self, file: str) -> Path:
-        return self.directory / SEGMENTS / file
-
-    def result_path(self, file: str) -> Path:
-        return self.directory / RESULTS / file
+    def remove_leftovers(self) -> int:
+        """Remove the files that a crash left; how many there were. At the start only:
+        a file that is being written looks the same."""
+        count = 0
+        for folder, table in ((self.segments, "segments"), (self.results, "runs")):
+            named = {file for (file,) in self.sql.execute(f"SELECT file FROM {table}")}
+            left = {path.name for path in folder.root.iterdir()} - named
+            folder.remove(left)
+            if left:
+                log.info("%s: files that a crash left: %d, removed", table, len(left))
+            count += len(left)
+        return count
 
 
 def new_state(path: str = ":memory:") -> Sql:
@@ -180,11 +264,20 @@ def new_state(path: str = ":memory:") -> Sql:
 
 
 def counter(sql: Sql, name: str) -> int:
-    """The last value that was given out."""
-    (value,) = sql.execute(
-        "SELECT value FROM counters WHERE name = ?", (name,)
-    ).fetchone()
-    return int(value)
+    """The last value that was given out; 0 before the first."""
+    row = sql.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def encode_columns(columns: Iterable[Column]) -> str:
+    """Columns of a dataset, or parameters of a channel, as a row has them."""
+    pairs = [(column.name, column.type) for column in columns]
+    return msgspec.json.encode(pairs).decode()
+
+
+def decode_columns(text: str) -> tuple[Column, ...]:
+    pairs = msgspec.json.decode(text, type=list[tuple[str, ColumnType]])
+    return tuple(Column(*pair) for pair in pairs)
 
 
 def _make(path: Path) -> None:

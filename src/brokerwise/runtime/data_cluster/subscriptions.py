@@ -32,7 +32,7 @@ from brokerwise.runtime.protocol.data import (
 from brokerwise.runtime.protocol.limits import KEPT_SECONDS
 from brokerwise.runtime.protocol.names import parse_channel_topic
 
-HEARD_SECONDS = 10.0  # that a broker speaks is stored no more often than this
+HEARD_SECONDS = 10.0  # at least, between two stored times of hearing from a broker
 _FLEET = "fleet"  # the setting: whose brokers these are
 
 log = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class KnownBroker:
 
 
 def create_broker(sql: Sql, creation: BrokerCreation, at: float) -> None:
-    """A broker is there, under its newest epoch. Under a new one it serves nobody
-    yet: those whom it served are offline until they subscribe again. Raises
+    """Store a broker with its newest epoch. Under a new one it has no users yet: those
+    that it served are offline until they subscribe again. Raises
     ConflictError for an epoch that is older than the one known."""
     known = _epoch(sql, creation.broker)
     if known is not None and creation.epoch < known:
@@ -83,7 +83,7 @@ def check_epoch(sql: Sql, broker: str, epoch: int) -> None:
 
 
 def note_heard(sql: Sql, broker: str, at: float) -> None:
-    """The broker lives. Stored only now and then: each time costs a write to disk."""
+    """The broker lives. Stored at most each HEARD_SECONDS: it costs a write to disk."""
     sql.execute(
         "UPDATE brokers SET heard = ? WHERE name = ? AND heard < ?",
         (at, broker, at - HEARD_SECONDS),
@@ -107,8 +107,8 @@ def put_offline(sql: Sql, broker: str, at: float) -> None:
 
 
 def forget_silent(sql: Sql, at: float) -> list[str]:
-    """The brokers that have not been heard for as long as anything is kept. Those
-    whom they served have been offline for so long."""
+    """Forget the brokers that have not been heard for as long as anything is kept.
+    The users that they served have been offline since then."""
     silent = sql.execute(
         "SELECT name, heard FROM brokers WHERE heard < ? ORDER BY name",
         (at - KEPT_SECONDS,),
@@ -121,8 +121,8 @@ def forget_silent(sql: Sql, at: float) -> list[str]:
 
 
 def begin_fleet(sql: Sql, fleet: str, at: float) -> None:
-    """The process starts, in the fleet with this digest. While it was away it could
-    hear nobody, so every broker counts as heard now. Another fleet's brokers are
+    """The process starts, in the fleet with this digest. While it was away it
+    heard from no broker, so every one counts as heard now. Another fleet's brokers are
     forgotten: those with the same names are others."""
     found = sql.execute("SELECT value FROM settings WHERE name = ?", (_FLEET,))
     if found.fetchone() != (fleet,):
@@ -196,7 +196,7 @@ def subscribe(
 
 
 def unsubscribe(sql: Sql, request: UnsubscribeRequest) -> list[int]:
-    """The backend subscriptions that nobody has any more, which are removed."""
+    """Returns the backend subscriptions without users, which it has removed."""
     left: set[int] = set()
     for backend, ended in _ended(sql, request.ended):
         sql.execute(
@@ -238,8 +238,8 @@ def acknowledge(sql: Sql, request: AcknowledgeRequest, at: float) -> None:
 
 
 def forget_offline(sql: Sql, at: float) -> list[int]:
-    """Forget users who have been offline for longer than anything is kept; the
-    backend subscriptions that nobody has any more, which are removed."""
+    """Forget users who have been offline for longer than anything is kept. Returns the
+    backend subscriptions without users, which it has removed."""
     gone = sql.execute(
         "DELETE FROM frontends WHERE broker = '' AND seen < ? RETURNING subscription",
         (at - KEPT_SECONDS,),
@@ -271,8 +271,8 @@ def brokers_of(sql: Sql, numbers: Iterable[int]) -> dict[str, list[int]]:
 
 
 def undelivered(sql: Sql) -> dict[str, list[int]]:
-    """By channel, the backend subscriptions with results that somebody whom a broker
-    serves has not had."""
+    """By channel, the backend subscriptions with results that a user whom a broker
+    serves has not acknowledged."""
     rows = sql.execute(
         "SELECT DISTINCT s.channel, s.id FROM subscriptions s JOIN frontends f "
         "ON f.subscription = s.id WHERE f.broker != '' AND f.seq < s.last "
@@ -331,7 +331,7 @@ def _ended(sql: Sql, ended: Iterable[UserTopic]) -> list[tuple[Backend, UserTopi
 
 
 def _remove_unwanted(sql: Sql, numbers: Iterable[int]) -> list[int]:
-    """Those of them that no user has; their results are nobody's."""
+    """Those of them that no user has, with their results."""
     removed = [n for n in sorted(numbers) if not _is_wanted(sql, n)]
     for number in removed:
         sql.execute("DELETE FROM results WHERE subscription = ?", (number,))

@@ -11,20 +11,20 @@ from brokerwise.runtime.load.processes import GoOn, run_worker, tell
 
 
 async def _replay(line: bytes, go_on: GoOn) -> None:
-    from brokerwise.runtime.load.worker import Task, Worker
+    from brokerwise.runtime.load.worker import ReplayTask, Worker
 
-    await Worker(msgspec.json.decode(line, type=Task), tell).run(go_on)
+    await Worker(msgspec.json.decode(line, type=ReplayTask), tell).run(go_on)
 
 
 async def _measure(line: bytes, go_on: GoOn) -> None:
-    from brokerwise.runtime.load.generator import Generator, Task, Written
+    from brokerwise.runtime.load.generator import Generator, LogWritten, TrialTask
     from brokerwise.runtime.process.launch import set_scheduling
 
-    task = msgspec.json.decode(line, type=Task)
+    task = msgspec.json.decode(line, type=TrialTask)
     os.setsid()
     set_scheduling(task.cores, task.nice)
     await Generator(task).run()
-    tell(Written())
+    tell(LogWritten())
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ class Findings:
 
 
 class Streams:
-    """All that is published: so many messages of a topic from a source, numbered
-    from 1. Shared by all subscribers, which may be many."""
+    """All that is published: the number of messages of each topic from each source,
+    which number them from 1. All subscribers share it; they may be many."""
 
     def __init__(self, published: Iterable[tuple[str, str, int]]) -> None:
         """From rows of topic, source and count."""
@@ -47,7 +47,7 @@ class Streams:
 class Arrivals:
     """Counts the messages of one subscriber, by topic and source.
 
-    It is to be told of everything that brokers send, also of what a client drops.
+    Its `take` is called for everything that brokers send, also for what a client drops.
     """
 
     __slots__ = ("_last", "_missing", "_own", "_streams", "_topics", "_wrong")
@@ -55,8 +55,8 @@ class Arrivals:
     def __init__(
         self, streams: Streams, topics: Collection[str], own: str = ""
     ) -> None:
-        """`own` is the source that the subscriber publishes as: on an overlay nobody
-        gets what it said itself."""
+        """`own` is the source that the subscriber publishes as: on an overlay a user
+        does not get its own messages."""
         self._streams = streams
         self._topics = topics
         self._own = own
@@ -65,7 +65,7 @@ class Arrivals:
         self._wrong = Findings()
 
     def take(self, topic: str, source: str, seq: int) -> bool:
-        """A message has come; whether it is one that was waited for."""
+        """A message has come. True if it was expected."""
         number = self._streams.numbers.get((topic, source), -1)
         last = self._last.get(number, 0)
         if last and seq == last + 1 <= self._streams.counts[number]:
@@ -95,7 +95,7 @@ class Arrivals:
         self._wrong = Findings.total((self._wrong, wrong))
 
     def findings(self) -> Findings:
-        """What is wrong so far; whatever has not come yet counts as lost."""
+        """What is wrong so far; what has not come yet counts as lost."""
         behind = sum(
             self._streams.counts[number] - self._last.get(number, 0)
             for number in self._streams.wanted(self._topics, self._own)

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +10,10 @@ import numpy as np
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.latency import LatencyRows
 from brokerwise.runtime.fleet.files import FleetFile
-from brokerwise.runtime.load.generator import Task
-from brokerwise.runtime.load.measure import generate
+from brokerwise.runtime.load.measure import generate, trial_task
 from brokerwise.runtime.load.series import PlannedTopic, publishing, rows_of_logs
-from brokerwise.runtime.load.trials import TICK_SECONDS, Load, Trial, busy
-from brokerwise.runtime.protocol.tokens import Keys, Role
+from brokerwise.runtime.load.trials import Load, Trial
+from brokerwise.runtime.process.cpu_time import TICK_SECONDS, process_seconds
 from brokerwise.storage.latency_data import LOGS
 from brokerwise.storage.latency_logs import LogFacts, read_facts
 from brokerwise.storage.place import Place
@@ -22,7 +21,7 @@ from brokerwise.storage.tables import read_columns
 
 
 @dataclass(frozen=True)
-class Seen:
+class PlanMeasurement:
     """What was measured: a row a topic, in the order that they were given in, those of
     a broker under its number; and how many of its messages were over its target."""
 
@@ -38,7 +37,7 @@ async def measure_at_once(
     pids: Sequence[int],
     load: Load,
     seed: int,
-) -> Seen:
+) -> PlanMeasurement:
     """Send to all topics of a plan at their rates, and wait for every message.
 
     `topics` are by broker; `names` are what they are called in the fleet, `pids` the
@@ -55,53 +54,26 @@ async def measure_at_once(
     with tempfile.TemporaryDirectory(prefix="brokerwise-replay-") as scratch:
         log = Path(scratch) / "log.parquet"
         before = _used(pids)
-        await generate(_task(fleet, trial, names, log))
+        await generate(trial_task(trial, fleet, names, log, user_prefix="replay-"))
         facts = read_facts(log)
         shares = (_used(pids) - before) / facts.seconds
         rows = rows_of_logs([log])
-        return Seen(_by_broker(rows, topics, shares), _over(log, topics, trial), facts)
+        return PlanMeasurement(
+            _by_broker(rows, topics, shares), _over(log, topics, trial), facts
+        )
 
 
 def _used(pids: Sequence[int]) -> Float64s:
-    """Processor seconds of brokers, with their workers."""
-    return np.array([busy(pid, ()).own for pid in pids])
-
-
-def _task(fleet: FleetFile, trial: Trial, names: Sequence[str], log: Path) -> Task:
-    keys = Keys.of_secret(bytes.fromhex(fleet.secret))
-
-    def users(kind: str) -> tuple[tuple[str, str], ...]:
-        found = [f"replay-{kind}-{number}" for number in range(len(names))]
-        return tuple((user, keys.token(Role.USER, user)) for user in found)
-
-    return Task(
-        trial=trial,
-        coordinator=fleet.coordinator,
-        topics=tuple(names),
-        publishers=users("publisher"),
-        subscribers=users("subscriber"),
-        broker_pid=0,
-        broker_cores=(),
-        cores=(),
-        nice=0,
-        log=str(log),
-        authority=fleet.authority,
-    )
+    """CPU seconds of brokers, with their workers."""
+    return np.array([process_seconds(pid) for pid in pids])
 
 
 def _by_broker(
     rows: LatencyRows, topics: Sequence[PlannedTopic], shares: Float64s
 ) -> LatencyRows:
     brokers = np.array([topic.broker for topic in topics], np.int64)
-    return LatencyRows(
-        configuration=brokers,
-        processing_ms=rows.processing_ms,
-        rate_per_second=rows.rate_per_second,
-        messages=rows.messages,
-        mean_ms=rows.mean_ms,
-        p90_ms=rows.p90_ms,
-        cpu_share=np.maximum(shares[brokers], TICK_SECONDS),
-    )
+    share = np.maximum(shares[brokers], TICK_SECONDS)
+    return replace(rows, configuration=brokers, cpu_share=share)
 
 
 def _over(log: Path, topics: Sequence[PlannedTopic], trial: Trial) -> tuple[int, ...]:

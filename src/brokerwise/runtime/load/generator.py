@@ -1,4 +1,4 @@
-"""The process that sends and receives for one trial: connects everyone, sends at the
+"""The process that sends and receives for one trial: connects all users, sends at the
 times that were drawn, waits for every message, and writes the log.
 
 Publishers never wait; subscribers note when each message comes.
@@ -22,11 +22,16 @@ import pyarrow as pa
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.coordinator import Coordinator
-from brokerwise.runtime.load.trials import TICK_SECONDS, Busy, Trial, busy, schedule
-from brokerwise.runtime.load.worker import payload
+from brokerwise.runtime.load.trials import Trial, send_schedule
+from brokerwise.runtime.load.worker import UserError, payload
 from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.net.tasks import few_at_a_time
 from brokerwise.runtime.net.tls import client_tls
+from brokerwise.runtime.process.cpu_time import (
+    TICK_SECONDS,
+    core_seconds,
+    process_seconds,
+)
 from brokerwise.runtime.protocol.fleet import Route
 from brokerwise.runtime.protocol.frames import (
     Ack,
@@ -47,9 +52,9 @@ from brokerwise.storage.latency_logs import LATE_MS, LogFacts, LoggedTopic, writ
 from brokerwise.storage.tables import table_of
 
 
-class Task(msgspec.Struct, frozen=True):
+class TrialTask(msgspec.Struct, frozen=True):
     """A trial to run against a fleet: of one broker, whose process is `broker_pid`, or
-    of several, and then nobody asks how busy they are.
+    of several, whose CPU time is then not measured here (`broker_pid` is 0).
 
     `topics` are their names; `publishers` and `subscribers` the tokens of the users
     of each topic. `log` is the file to write. `authority` signs the fleet's
@@ -69,7 +74,7 @@ class Task(msgspec.Struct, frozen=True):
     authority: str = ""
 
 
-class Written(msgspec.Struct, frozen=True, tag="written"):
+class LogWritten(msgspec.Struct, frozen=True, tag="written"):
     """The log is there."""
 
 
@@ -156,26 +161,18 @@ Failed = Callable[[BrokerwiseError], None]
 Arrived = Callable[[Message, int], None]  # with the time, in nanoseconds
 
 
-class LineError(BrokerwiseError):
-    """A connection of a trial was refused or lost: what it measured is of no use."""
-
-    def __init__(self, user: str, what: str) -> None:
-        self.user = user
-        super().__init__(f"the session of {user!r} {what}")
-
-
-class Line:
-    """A connection that logs in, and tells of whatever goes wrong with it.
+class TrialConnection:
+    """A connection that logs in, and reports its failures.
 
     Publishing does not wait for confirmations: the broker gives them before a message
-    goes through its processing step, so they would not hold anyone back for its
-    backlog, but messages have to be sent when they are due, whatever happens.
+    goes through its processing step, so they would not slow a publisher down when the
+    broker has a backlog; and messages have to be sent when they are due, in any case.
     """
 
     def __init__(self, user: str, failed: Failed) -> None:
         self.user = user
         self._failed = failed
-        self._dialled: ClientConnection | None = None
+        self._connection: ClientConnection | None = None
         self._closing = False
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = loop.create_future()
@@ -188,43 +185,43 @@ class Line:
         *,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Returns once the broker has answered. Raises LineError. Cancelling it leaves
-        the line to `abort`."""
+        """Returns once the broker has answered. Raises UserError. Cancelling it leaves
+        the connection to `abort`."""
         try:
-            self._dialled = await connect(
+            self._connection = await connect(
                 f"{url}/session",
-                on_text=self._heard,
-                on_closed=self._hung_up,
+                on_text=self._receive,
+                on_closed=self._closed,
                 ssl=tls,
                 seconds=OPEN_SECONDS,
             )
         except BrokerwiseError as cause:
-            raise LineError(self.user, f"cannot be had: {cause.message}") from cause
-        self._say(Login(self.user, token, source))
+            raise UserError(self.user, f"cannot be had: {cause.message}") from cause
+        self._send_frame(Login(self.user, token, source))
         await self._answered()
 
     def send(self, text: bytes) -> None:
-        assert self._dialled is not None
-        self._dialled.send(text)
+        assert self._connection is not None
+        self._connection.send(text)
 
     def abort(self) -> None:
         self._closing = True
-        if self._dialled is not None:
-            self._dialled.abort()
+        if self._connection is not None:
+            self._connection.abort()
 
     def take(self, message: Message) -> None:
         """A message has come; publishers get none."""
 
-    def _say(self, frame: Frame) -> None:
+    def _send_frame(self, frame: Frame) -> None:
         self.send(encode(frame))
 
     async def _answered(self) -> None:
         try:
             await asyncio.wait_for(asyncio.shield(self._ready), OPEN_SECONDS)
         except TimeoutError as cause:
-            raise LineError(self.user, "got no answer in time") from cause
+            raise UserError(self.user, "got no answer in time") from cause
 
-    def _heard(self, text: bytes) -> None:
+    def _receive(self, text: bytes) -> None:
         match decode_from_broker(text):
             case Message() as message:
                 self.take(message)
@@ -234,19 +231,19 @@ class Line:
             case Problem(message=what):
                 self._fail(f"was told: {what}")
 
-    def _hung_up(self, code: int, reason: str) -> None:
+    def _closed(self, code: int, reason: str) -> None:
         if not self._closing:
             self._fail(f"was closed: {reason or 'the broker is gone'} ({code})")
 
     def _fail(self, what: str) -> None:
-        error = LineError(self.user, what)
+        error = UserError(self.user, what)
         if not self._ready.done():
             self._ready.set_exception(error)
         else:
             self._failed(error)
 
 
-class SubscriberLine(Line):
+class SubscriberConnection(TrialConnection):
     """One that has a topic, and acknowledges what comes as clients do."""
 
     def __init__(self, user: str, failed: Failed, arrived: Arrived) -> None:
@@ -256,9 +253,9 @@ class SubscriberLine(Line):
         self._cursors: dict[str, tuple[str, int, int]] = {}
 
     async def subscribe(self, topic: str) -> None:
-        """Returns once it is served. Raises LineError."""
+        """Returns once it is served. Raises UserError."""
         self._ready = asyncio.get_running_loop().create_future()
-        self._say(Subscribe(0, (topic,)))
+        self._send_frame(Subscribe(0, (topic,)))
         await self._answered()
 
     def take(self, message: Message) -> None:
@@ -276,10 +273,10 @@ class SubscriberLine(Line):
             rows = tuple((topic, s, epoch, seq) for s, (topic, epoch, seq) in found)
             self._cursors.clear()
             self._acknowledged = self._count
-            self._say(Ack(self._count, rows))
+            self._send_frame(Ack(self._count, rows))
 
 
-OPENING = 16  # lines that are being opened at a time
+OPENING = 16  # connections that are being opened at a time
 QUIET_SECONDS = 0.5  # between the last connection and the first message
 EPOCH = 1
 BATCH = 8  # messages sent without a look at what has come
@@ -288,25 +285,26 @@ _EARLY_NS = 500_000  # the event loop wakes us to the millisecond
 
 @dataclass(frozen=True)
 class _Moment:
-    """Clock, in nanoseconds; processor time of the broker, and our own, in seconds;
-    how nice the broker is."""
+    """Clock, in nanoseconds; CPU seconds of the broker, of the cores that it runs on,
+    and our own; how nice the broker is."""
 
     now: int
-    broker: Busy
     own: float
-    nice: int
+    broker: float = 0.0
+    cores: float = 0.0
+    nice: int = 0
 
 
 class Generator:
     """One task, from its connections to its log."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: TrialTask) -> None:
         self._task = task
         self._tls = client_tls(task.coordinator, task.authority)
         self._record = Record(task.trial)
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._publishers: list[list[Line]] = []
-        self._subscribers: list[SubscriberLine] = []
+        self._publishers: list[list[TrialConnection]] = []
+        self._subscribers: list[SubscriberConnection] = []
         self._generations: list[int] = []
         self._numbers: list[dict[str, int]] = []
 
@@ -322,8 +320,8 @@ class Generator:
             await self._measure(before.now)
             after = self._moment()
         finally:
-            for line in self._lines():
-                line.abort()
+            for connection in self._connections():
+                connection.abort()
         self._write(began_at, before, after)
 
     # Connections
@@ -344,10 +342,10 @@ class Generator:
         found = await coordinator.request_broker(user, [topic])
         if not found.sessions:
             raise BrokerwiseError(f"no broker serves topic {topic!r}")
-        line = SubscriberLine(user, self._fail, self._taking(number))
-        self._subscribers.append(line)
-        await line.open(found.sessions[0].url, token, tls=self._tls)
-        await line.subscribe(topic)
+        connection = SubscriberConnection(user, self._fail, self._taking(number))
+        self._subscribers.append(connection)
+        await connection.open(found.sessions[0].url, token, tls=self._tls)
+        await connection.subscribe(topic)
 
     def _publishing(
         self, routes: Sequence[Route]
@@ -357,15 +355,15 @@ class Generator:
             count = self._task.trial.topics[number].publishers
             sources = [f"{user}/{publisher}" for publisher in range(count)]
             self._numbers.append({s: publisher for publisher, s in enumerate(sources)})
-            lines = [Line(user, self._fail) for _ in sources]
-            self._publishers.append(lines)
-            for line, source in zip(lines, sources, strict=True):
-                yield partial(line.open, url, token, source, tls=self._tls)
+            connections = [TrialConnection(user, self._fail) for _ in sources]
+            self._publishers.append(connections)
+            for connection, source in zip(connections, sources, strict=True):
+                yield partial(connection.open, url, token, source, tls=self._tls)
 
-    def _lines(self) -> Iterable[Line]:
+    def _connections(self) -> Iterable[TrialConnection]:
         yield from self._subscribers
-        for lines in self._publishers:
-            yield from lines
+        for connections in self._publishers:
+            yield from connections
 
     def _fail(self, error: BrokerwiseError) -> None:
         if not self._over.done():
@@ -393,7 +391,7 @@ class Generator:
             self._fail(BrokerwiseError(f"sending failed: {error!r}"))
 
     async def _send(self, start: int) -> None:
-        record, plan = self._record, schedule(self._task.trial)
+        record, plan = self._record, send_schedule(self._task.trial)
         data = payload(self._task.trial.message_bytes)
         columns = (plan.due, plan.topic, plan.publisher, plan.seq)
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -412,8 +410,8 @@ class Generator:
     async def _acknowledge(self) -> None:
         while True:
             await asyncio.sleep(ACK_SECONDS)
-            for line in self._subscribers:
-                line.acknowledge()
+            for connection in self._subscribers:
+                connection.acknowledge()
 
     def _taking(self, topic: int) -> Callable[[Message, int], None]:
         record = self._record
@@ -436,22 +434,24 @@ class Generator:
     def _moment(self) -> _Moment:
         task = self._task
         if not task.broker_pid:
-            return _Moment(monotonic_ns(), Busy(0.0, 0.0), time.process_time(), 0)
-        used = busy(task.broker_pid, task.broker_cores)
+            return _Moment(monotonic_ns(), time.process_time())
+        broker = process_seconds(task.broker_pid)
+        cores = core_seconds(task.broker_cores)
         nice = os.getpriority(os.PRIO_PROCESS, task.broker_pid)
-        return _Moment(monotonic_ns(), used, time.process_time(), nice)
+        return _Moment(monotonic_ns(), time.process_time(), broker, cores, nice)
 
     def _write(self, began_at: float, before: _Moment, after: _Moment) -> None:
         trial, record = self._task.trial, self._record
         seconds = (after.now - before.now) / 1e9
-        used = after.broker.since(before.broker)
+        used = after.broker - before.broker
+        busy = after.cores - before.cores
         cores = seconds * max(1, len(self._task.broker_cores))
         facts = LogFacts(
             configuration=trial.number,
             topics=trial.topics,
             seconds=seconds,
-            cpu_share=max(used.own, TICK_SECONDS) / cores,  # it is never nothing
-            others_share=max(0.0, used.cores - used.own) / cores,
+            cpu_share=max(used, TICK_SECONDS) / cores,  # it is never nothing
+            others_share=max(0.0, busy - used) / cores,
             generator_share=(after.own - before.own) / seconds,
             late=record.late,
             worst_late_ms=record.worst_late_ns / 1e6,

@@ -26,10 +26,11 @@ from typing import Any
 
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.latency import LatencyRows
+from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import Settings
-from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
-from brokerwise.runtime.load.generator import Task, Written
+from brokerwise.runtime.fleet.supervisor import running_fleet
+from brokerwise.runtime.load.generator import LogWritten, TrialTask
 from brokerwise.runtime.load.processes import started_workers
 from brokerwise.runtime.load.trials import Trial
 from brokerwise.runtime.protocol.tokens import Keys, Role
@@ -58,7 +59,8 @@ class TrialError(BrokerwiseError):
 
 @dataclass(frozen=True)
 class Cores:
-    """What the broker and its workers run on, and what everyone else does."""
+    """Those that the broker and its workers run on, and those of all other
+    processes of a trial."""
 
     broker: tuple[int, ...]
     others: tuple[int, ...]
@@ -89,7 +91,17 @@ async def run_trial(trial: Trial, cores: Cores, log: Path) -> None:
             async with running_fleet(
                 seed, state=state, settings=settings, tell=lines.append
             ) as fleet:
-                await generate(_task(trial, cores, fleet, names, log))
+                (pid,) = fleet.pids.values()
+                task = trial_task(
+                    trial,
+                    fleet.file,
+                    names,
+                    log,
+                    broker_pid=pid,
+                    cores=cores,
+                    nice=NICE,
+                )
+                await generate(task)
     except BrokerwiseError as cause:
         raise TrialError(trial.number, cause.message) from cause
     if lines:  # the broker died, or the coordinator
@@ -101,31 +113,41 @@ def topic_names(trial: Trial) -> tuple[str, ...]:
     return tuple(f"topic-{number}" for number in range(len(trial.topics)))
 
 
-def _task(
-    trial: Trial, cores: Cores, fleet: RunningFleet, names: tuple[str, ...], log: Path
-) -> Task:
-    keys = Keys.of_secret(bytes.fromhex(fleet.file.secret))
+def trial_task(
+    trial: Trial,
+    fleet: FleetFile,
+    topics: Sequence[str],
+    log: Path,
+    *,
+    user_prefix: str = "",
+    broker_pid: int = 0,
+    cores: Cores | None = None,
+    nice: int = 0,
+) -> TrialTask:
+    """The trial on a fleet, with a publishing and a subscribing user a topic, whose
+    names begin with `user_prefix`."""
+    keys = Keys.of_secret(bytes.fromhex(fleet.secret))
 
     def users(kind: str) -> tuple[tuple[str, str], ...]:
-        found = [f"{kind}-{number}" for number in range(len(names))]
-        return tuple((user, keys.token(Role.USER, user)) for user in found)
+        names = [f"{user_prefix}{kind}-{number}" for number in range(len(topics))]
+        return tuple((user, keys.token(Role.USER, user)) for user in names)
 
-    (pid,) = fleet.pids.values()
-    return Task(
+    return TrialTask(
         trial=trial,
         coordinator=fleet.coordinator,
-        topics=names,
+        topics=tuple(topics),
         publishers=users("publisher"),
         subscribers=users("subscriber"),
-        broker_pid=pid,
-        broker_cores=cores.broker,
-        cores=cores.others,
-        nice=NICE,
+        broker_pid=broker_pid,
+        broker_cores=cores.broker if cores else (),
+        cores=cores.others if cores else (),
+        nice=nice,
         log=str(log.resolve()),
+        authority=fleet.authority,
     )
 
 
-async def generate(task: Task) -> None:
+async def generate(task: TrialTask) -> None:
     """Run a task in a process of its own; its log is complete when this returns.
 
     Raises BrokerwiseError. Cancelling it ends the process, and leaves no log.
@@ -134,7 +156,7 @@ async def generate(task: Task) -> None:
         async with (
             asyncio.timeout(task.trial.longest + PATIENCE_SECONDS),
             started_workers(
-                COMMAND, [task], Written, Written, "the process that sends"
+                COMMAND, [task], LogWritten, LogWritten, "the process that sends"
             ) as workers,
         ):
             await workers.finished()
@@ -149,7 +171,7 @@ _OURS = {MARK, _ROWS, HEADER, FOLDER, _LOCK}
 
 
 class Directory:
-    """One that is open: nobody else measures into it meanwhile."""
+    """The directory of a series, locked: no other process measures into it."""
 
     def __init__(self, root: Path, settings: Mapping[str, Any]) -> None:
         self.root = root
@@ -302,7 +324,7 @@ async def measure(
 ) -> None:
     """Measure those that have no log yet.
 
-    `later` are trials that will follow, or such as may. What fails is tried again;
+    `later` are trials that will or may follow. What fails is tried again;
     TrialError if that does not help. Cancelling it loses the trial under way.
     """
     complete = directory.complete()

@@ -1,5 +1,5 @@
-"""Worker processes: whatever plays users does so in processes of its own, so that
-thousands of them do not disturb who measures, or use more than one core.
+"""Worker processes: users are played in processes of their own, so that thousands of
+them do not disturb the process that measures, and can use more than one core.
 
 A worker reads its task from the first line of its standard input; each further line
 lets it go on with its next part. It reports in lines on its standard output, and ends
@@ -21,7 +21,7 @@ from brokerwise.model.errors import BrokerwiseError
 
 STOP_SECONDS = 10.0
 _LINE_BYTES = 1 << 20  # of a report at most
-_KEPT = 5  # lines of what else a worker said
+_KEPT = 5  # lines of other output of a worker
 
 T = TypeVar("T")
 Final = TypeVar("Final")
@@ -106,7 +106,7 @@ class _Process:
         self.reports: dict[type, Any] = {}
         self.ended = ""
         self._process, self._decoder = process, decoder
-        self._said: deque[bytes] = deque(maxlen=_KEPT)
+        self._output: deque[bytes] = deque(maxlen=_KEPT)
 
     @property
     def pid(self) -> int:
@@ -119,7 +119,7 @@ class _Process:
     async def follow(self, changed: Callable[[], None]) -> None:
         """Take in its reports until it ends."""
         assert self._process.stdout is not None
-        talk = asyncio.ensure_future(self._listen())
+        listening = asyncio.ensure_future(self._listen())
         while line := await self._process.stdout.readline():
             try:
                 report = self._decoder.decode(line)
@@ -127,9 +127,9 @@ class _Process:
             except msgspec.DecodeError:
                 self._keep(line)
             changed()
-        await talk
+        await listening
         code = await self._process.wait()
-        last = self._said[-1].decode(errors="replace").strip() if self._said else ""
+        last = self._output[-1].decode(errors="replace").strip() if self._output else ""
         self.ended = f"ended with {code}: {last}"
         changed()
 
@@ -150,7 +150,7 @@ class _Process:
 
     def _keep(self, line: bytes) -> None:
         if line.strip():
-            self._said.append(line)
+            self._output.append(line)
 
 
 class Workers(Generic[Final]):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError, InputError
+from brokerwise.runtime.client.coordinator import Coordinator
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.load.arrivals import Findings
@@ -25,13 +26,13 @@ from brokerwise.runtime.load.traffic import (
     traffic_of,
 )
 from brokerwise.runtime.load.worker import (
-    Opened,
-    Prepared,
-    Progress,
-    Report,
-    Result,
-    Task,
-    User,
+    PublishersConnected,
+    ReplayProgress,
+    ReplayTask,
+    ReplayUser,
+    SessionsOpened,
+    WorkerReport,
+    WorkerResult,
 )
 from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.net.tls import client_tls
@@ -39,15 +40,11 @@ from brokerwise.runtime.process.meters import LatencyHistogram
 from brokerwise.runtime.protocol.fleet import (
     BrokerState,
     FleetStatus,
-    Route,
-    RoutesAnswer,
-    RoutesRequest,
     TrafficPage,
 )
 from brokerwise.runtime.protocol.seed import Seed
 from brokerwise.runtime.protocol.tokens import Keys, Role
 
-ROUTES_PER_REQUEST = 5_000
 REQUEST_SECONDS = 10.0  # a broker may be busy with thousands of sessions
 
 
@@ -75,19 +72,12 @@ class Observer:
         refuse_other_fleet(seed, status)
         return {b.broker: b.url for b in status.brokers if b.state is BrokerState.UP}
 
-    async def routes(self, topics: Sequence[str]) -> dict[str, Route]:
-        found: dict[str, Route] = {}
-        for start in range(0, len(topics), ROUTES_PER_REQUEST):
-            answer = await ask(
-                f"{self._fleet.coordinator}/routes",
-                RoutesRequest(tuple(topics[start : start + ROUTES_PER_REQUEST])),
-                RoutesAnswer,
-                token=self._fleet.operator_token,
-                seconds=REQUEST_SECONDS,
-                ssl=self._tls,
-            )
-            found |= {route.topic: route for route in answer.routes}
-        return found
+    async def routes(self, topics: Sequence[str]) -> dict[str, set[str]]:
+        """The brokers of each topic's route."""
+        fleet = self._fleet
+        asking = Coordinator(fleet.coordinator, fleet.operator_token, self._tls)
+        routes = (await asking.routes(topics)).routes
+        return {r.topic: {place.broker for place in r.brokers} for r in routes}
 
     async def loads(self, brokers: Mapping[str, str]) -> list[TrafficPage]:
         """The counters of these brokers, given their URLs."""
@@ -152,16 +142,16 @@ def tasks_of(
     *,
     epoch: int,
     seconds: float = 0.0,
-) -> list[Task]:
-    """The tasks of so many workers: each user is with one of them, and so are all
-    messages of one source."""
+) -> list[ReplayTask]:
+    """A task for each of `workers` workers. Each user is with one of them, and so are
+    all messages of one source."""
     keys = Keys.of_secret(bytes.fromhex(fleet.secret))
-    shares: list[list[User]] = [[] for _ in range(workers)]
-    said = _published(period, workers)
+    shares: list[list[ReplayUser]] = [[] for _ in range(workers)]
+    published = _published(period, workers)
     for number, (name, sessions) in enumerate(_sessions(period).items()):
-        own = tuple(said.pop(name, ())) if period.seed.overlay else ()
+        own = tuple(published.pop(name, ())) if period.seed.overlay else ()
         shares[number % workers].append(
-            User(
+            ReplayUser(
                 name,
                 keys.token(Role.USER, name),
                 source=name if period.seed.overlay else "",
@@ -172,16 +162,18 @@ def tasks_of(
         )
     for number, share in enumerate(shares):
         source = f"{PUBLISHER}/{number}"
-        if source in said:
+        if source in published:
             token = keys.token(Role.USER, PUBLISHER)
-            share.append(User(PUBLISHER, token, source, publishes=tuple(said[source])))
+            share.append(
+                ReplayUser(PUBLISHER, token, source, publishes=tuple(published[source]))
+            )
     streams = tuple(
         (topic, source, count)
         for source, rows in _published(period, workers).items()
         for topic, count in rows
     )
     return [
-        Task(
+        ReplayTask(
             epoch=epoch,
             coordinator=fleet.coordinator,
             users=tuple(share),
@@ -212,15 +204,15 @@ def _published(period: Period, workers: int) -> dict[str, list[tuple[str, int]]]
     return found
 
 
-QUIET_SECONDS = 5.0  # nothing has arrived for so long: what is missing is lost
-ROUTE_SECONDS = 10.0  # until brokers that nobody needs have left the routes
+QUIET_SECONDS = 5.0  # after which, if nothing arrives, what is missing is lost
+ROUTE_SECONDS = 10.0  # until brokers without subscribers have left the routes
 COUNT_SECONDS = 2.0  # until the counters have what the subscribers have
 _POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class Stage:
-    """How far a replay is: so many of so many of something."""
+    """How far a replay is: `done` of `total` sessions or messages."""
 
     name: str
     done: int
@@ -265,7 +257,7 @@ class Replay:
         )
         expected = sum(task.expected for task in tasks)
         async with started_workers(
-            COMMAND, tasks, Report, Result, "a worker of the replay"
+            COMMAND, tasks, WorkerReport, WorkerResult, "a worker of the replay"
         ) as workers:
             await self._connect(workers)
             before = await self._observer.loads(brokers)
@@ -277,26 +269,26 @@ class Replay:
             results = await workers.finished()
         return outcome(period, seen, results, seconds)
 
-    async def _connect(self, workers: Workers[Result]) -> None:
-        """Everyone subscribes; publishers connect once routes lead to them."""
+    async def _connect(self, workers: Workers[WorkerResult]) -> None:
+        """All users subscribe; publishers connect once there are routes to them."""
         sessions = len(self._period.seed.sessions)
 
         def connected() -> bool:
-            opened = sum(report.sessions for report in workers.latest(Opened))
+            opened = sum(report.sessions for report in workers.latest(SessionsOpened))
             self._on_stage(Stage("connect", opened, sessions))
             return opened == sessions
 
         await workers.until(connected)
         await self._settled_routes()
         workers.go_on()
-        await workers.until(lambda: workers.have_all(Prepared))
+        await workers.until(lambda: workers.have_all(PublishersConnected))
 
-    async def _publish(self, workers: Workers[Result], expected: int) -> None:
+    async def _publish(self, workers: Workers[WorkerResult], expected: int) -> None:
         messages, arrived = self._period.messages, 0
 
         def published() -> bool:
             nonlocal arrived
-            found = workers.latest(Progress)
+            found = workers.latest(ReplayProgress)
             arrived = sum(progress.arrived for progress in found)
             self._on_stage(Stage("replay", arrived, expected))
             return sum(progress.published for progress in found) == messages
@@ -315,8 +307,7 @@ class Replay:
             planned.setdefault(topic, set()).add(broker)
         until = time.monotonic() + ROUTE_SECONDS
         while True:
-            routes = await self._observer.routes(list(planned))
-            found = {t: {a.broker for a in r.brokers} for t, r in routes.items()}
+            found = await self._observer.routes(list(planned))
             if found == planned or time.monotonic() > until:
                 return
             await asyncio.sleep(_POLL_SECONDS)
@@ -337,7 +328,7 @@ class Replay:
 
 
 def outcome(
-    period: Period, seen: Traffic, results: Sequence[Result], seconds: float
+    period: Period, seen: Traffic, results: Sequence[WorkerResult], seconds: float
 ) -> Outcome:
     """The verdict on what was seen."""
     latencies = LatencyHistogram()

@@ -4,7 +4,7 @@ share a broker), or those of a co-location plan; and the rows that their logs co
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -80,19 +80,18 @@ class Series(Protocol):
         ...
 
     async def run(self, directory: Directory, tell: Tell) -> None:
-        """Measure whatever has no log yet. Cancelling it loses the configuration that
-        is under way. Raises TrialError for one that cannot be measured."""
+        """Measure what has no log yet. Cancelling it loses the configuration that is
+        under way. Raises TrialError for one that cannot be measured."""
 
 
 def load_settings(load: Load, cores: Cores, seed: int) -> dict[str, Any]:
-    given = asdict(load)
     return {
         "cores": len(cores.broker),
         "broker_cores": list(cores.broker),
-        "messages": given["messages"],
-        "message_bytes": given["message_bytes"],
-        "rate_each": given["rate_each"],
-        "longest_seconds": given["longest"],
+        "messages": load.messages,
+        "message_bytes": load.message_bytes,
+        "rate_each": load.rate_each,
+        "longest_seconds": load.longest,
         "seed": seed,
     }
 
@@ -128,76 +127,14 @@ def quality(facts: list[LogFacts]) -> dict[str, Any]:
 Most = Mapping[float, int]
 
 
-class Agenda:
-    """The trials of a design; numbered by k, so that a number says which it is."""
-
-    def __init__(self, design: Design, load: Load, cores: int) -> None:
-        self.design, self._load, self._cores = design, load, cores
-
-    def alone(self) -> list[Trial]:
-        """Topics alone on their broker, over a grid of processing times and
-        publishers, up to a little more than a core can do."""
-        if 1 not in self.design.topics:
-            return []
-        return self._trials(1, self.design.alone(self._load.rate_each))
-
-    def meeting(self, rows: LatencyRows) -> dict[float, int]:
-        """The most publishers with which topics meet the target alone, by those
-        processing times that there are rows of."""
-        rate_each = self._load.rate_each
-        return most_publishers(rows, self.design.target_ms, rate_each=rate_each)
-
-    def most(self, rows: LatencyRows | None) -> dict[float, int]:
-        """The most publishers that a topic which shares its broker has: those with
-        which it meets the target alone. What was not measured alone may have as many
-        as one core has time for."""
-        rate_each = self._load.rate_each
-        found = up_to_load(1.0, processing=self.design.processing, rate_each=rate_each)
-        return found if rows is None else found | self.meeting(rows)
-
-    def sharing(self, most: Most) -> list[Trial]:
-        """Topics that share their broker. Each k has its turn, so that what is there
-        after an interruption has some of each."""
-        lists = [
-            self._trials(k, self._drawn(k, most)) for k in self.design.topics if k > 1
-        ]
-        rounds = chain.from_iterable(zip_longest(*lists))
-        return [trial for trial in rounds if trial is not None]
-
-    def _drawn(self, k: int, most: Most) -> list[Configuration]:
-        rate_each, cores = self._load.rate_each, self._cores
-        return self.design.sharing(k, most, rate_each=rate_each, cores=cores)
-
-    def _trials(self, k: int, drawn: Sequence[Configuration]) -> list[Trial]:
-        first = self.design.topics.index(k) * self.design.each
-        return [
-            Trial(
-                number=first + i,
-                topics=self._topics(configuration),
-                message_bytes=self._load.message_bytes,
-                longest=self._load.longest,
-                seed=self.design.seed,
-            )
-            for i, configuration in enumerate(drawn)
-        ]
-
-    def _topics(self, drawn: Configuration) -> tuple[LoggedTopic, ...]:
-        rate_each, messages = self._load.rate_each, self._load.messages
-        pairs = zip(drawn.processing_ms, drawn.publishers, strict=True)
-        return tuple(LoggedTopic(p, n, rate_each, messages) for p, n in pairs)
-
-
 @dataclass(frozen=True)
 class DrawnSeries:
-    """What is measured, how, and where the broker runs."""
+    """The trials of a design, numbered by k, so that a number says which it is; with
+    which load, and where the broker runs."""
 
     design: Design
     load: Load
     cores: Cores
-
-    @property
-    def agenda(self) -> Agenda:
-        return Agenda(self.design, self.load, len(self.cores.broker))
 
     @property
     def wanted(self) -> int:
@@ -218,28 +155,79 @@ class DrawnSeries:
         """By processing time, the most publishers that meet the target alone; none if
         that was not measured, or is not so for any number of them."""
         found: dict[float, int] = {}
-        rows = self._alone(directory)
+        rows = self._rows_alone(directory)
         if rows is not None:
             with suppress(InputError):
-                found = self.agenda.meeting(rows)
+                found = self.meeting(rows)
         return {"most_publishers": {f"{p:g}": n for p, n in found.items()}}
 
     async def run(self, directory: Directory, tell: Tell) -> None:
-        agenda, cores = self.agenda, self.cores
-        countdown = Countdown(len(cores.broker))
-        alone = agenda.alone()
-        likely = agenda.sharing(agenda.most(None))  # as far as one can know before
+        cores, countdown = self.cores, Countdown(len(self.cores.broker))
+        alone = self.alone()
+        likely = self.sharing(self.most(None))  # as far as one can know before
         await measure(alone, likely, directory, cores, countdown, tell)
-        sharing = agenda.sharing(agenda.most(self._alone(directory)))
+        sharing = self.sharing(self.most(self._rows_alone(directory)))
         await measure(sharing, alone, directory, cores, countdown, tell)
 
-    def _alone(self, directory: Directory) -> LatencyRows | None:
+    def alone(self) -> list[Trial]:
+        """Topics alone on their broker, over a grid of processing times and
+        publishers, up to a little more than a core can do."""
+        if 1 not in self.design.topics:
+            return []
+        return self._trials(1, self.design.alone(self.load.rate_each))
+
+    def meeting(self, rows: LatencyRows) -> dict[float, int]:
+        """The most publishers with which topics meet the target alone, by those
+        processing times that there are rows of."""
+        rate_each = self.load.rate_each
+        return most_publishers(rows, self.design.target_ms, rate_each=rate_each)
+
+    def most(self, rows: LatencyRows | None) -> dict[float, int]:
+        """The most publishers that a topic which shares its broker has: those with
+        which it meets the target alone. What was not measured alone may have as many
+        as one core has time for."""
+        rate_each = self.load.rate_each
+        found = up_to_load(1.0, processing=self.design.processing, rate_each=rate_each)
+        return found if rows is None else found | self.meeting(rows)
+
+    def sharing(self, most: Most) -> list[Trial]:
+        """Topics that share their broker. Each k has its turn, so that what is there
+        after an interruption has some of each."""
+        lists = [
+            self._trials(k, self._drawn(k, most)) for k in self.design.topics if k > 1
+        ]
+        rounds = chain.from_iterable(zip_longest(*lists))
+        return [trial for trial in rounds if trial is not None]
+
+    def _rows_alone(self, directory: Directory) -> LatencyRows | None:
         """Rows of the topics alone, once they are all there."""
-        numbers = [trial.number for trial in self.agenda.alone()]
+        numbers = [trial.number for trial in self.alone()]
         complete = directory.complete()
         if not numbers or any(number not in complete for number in numbers):
             return None
         return rows_of_logs(complete[number] for number in numbers)
+
+    def _drawn(self, k: int, most: Most) -> list[Configuration]:
+        rate_each, cores = self.load.rate_each, len(self.cores.broker)
+        return self.design.sharing(k, most, rate_each=rate_each, cores=cores)
+
+    def _trials(self, k: int, drawn: Sequence[Configuration]) -> list[Trial]:
+        first = self.design.topics.index(k) * self.design.each
+        return [
+            Trial(
+                number=first + i,
+                topics=self._topics(configuration),
+                message_bytes=self.load.message_bytes,
+                longest=self.load.longest,
+                seed=self.design.seed,
+            )
+            for i, configuration in enumerate(drawn)
+        ]
+
+    def _topics(self, drawn: Configuration) -> tuple[LoggedTopic, ...]:
+        rate_each, messages = self.load.rate_each, self.load.messages
+        pairs = zip(drawn.processing_ms, drawn.publishers, strict=True)
+        return tuple(LoggedTopic(p, n, rate_each, messages) for p, n in pairs)
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ Counts = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Publication:
-    """`count` messages of a topic from one publisher: a user of an overlay, or
-    nobody in particular (empty), who sends them to all brokers of the route."""
+    """`count` messages of a topic from one publisher: a user of an overlay, or (if
+    empty) the replay itself, which sends them to all brokers of the route."""
 
     topic: str
     count: int
@@ -143,7 +143,7 @@ class Period:
     loads
         Of each broker, as the plan states them.
     message_bytes
-        Of each message, 0 if nobody said.
+        Of each message, 0 if not known.
     objective
         Cost of all links in thousandths, as an overlay plan states it; else None.
     access, core
@@ -197,7 +197,7 @@ def period_of(approved: ApprovedPlan) -> Period:
 
 
 def _placed(seed: Seed, plan: Plan, workload: Workload) -> Period:
-    """Each topic that anybody is served, at its rate."""
+    """Each topic that has subscribers, at its rate."""
     served = {topic for session in seed.sessions for topic in session.topics}
     published = tuple(
         Publication(topic, rate)
@@ -236,7 +236,7 @@ def _wired(seed: Seed, plan: OverlayPlan, network: Network) -> Period:
 
 
 def _content(network: Network) -> list[Publication]:
-    """What each user publishes in sub-channels that somebody else wants."""
+    """What each user publishes in sub-channels that another user subscribes to."""
     names = list(network.user_names)
     wanted, subscriber = network.wanted.subchannels, network.wanted.owners()
     followers = np.bincount(wanted, minlength=len(network.subchannels)).tolist()

@@ -1,12 +1,7 @@
-"""One trial: the topics that share a broker, when each message is due, and how busy
-processes and cores are meanwhile.
-"""
+"""One trial: the topics that share a broker, and when each message is due."""
 
-import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 
 import numpy as np
 
@@ -59,8 +54,8 @@ def _expect(right: bool, message: str) -> None:
         raise InputError(message)
 
 
-_SPREAD = 1.25  # the last publisher is done so much later than the mean one
-_AROUND_SECONDS = 2.0  # to start a fleet, connect everyone, and end it all
+_SPREAD = 1.25  # when the last publisher is done, relative to the mean one
+_AROUND_SECONDS = 2.0  # to start a fleet, connect all users, and end it all
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Schedule:
+class SendSchedule:
     """When each message is due, in order of time: nanoseconds since the start."""
 
     due: Int64s
@@ -96,17 +91,14 @@ class Schedule:
     publisher: Int64s
     seq: Int64s
 
-    def __len__(self) -> int:
-        return len(self.due)
 
-
-def schedule(trial: Trial) -> Schedule:
-    """Every publisher sends by itself, with gaps that are exponential: whatever the
-    broker does, messages come at these times. The same trial has the same schedule."""
+def send_schedule(trial: Trial) -> SendSchedule:
+    """Publishers are independent, with exponential gaps (an open loop): messages come
+    at these times, also if the broker is slow. The same trial has the same times."""
     parts = [_of_topic(trial, number) for number in range(len(trial.topics))]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(columns[0], kind="stable")
-    return Schedule(*(column[order] for column in columns))
+    return SendSchedule(*(column[order] for column in columns))
 
 
 def _of_topic(trial: Trial, number: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
@@ -118,57 +110,3 @@ def _of_topic(trial: Trial, number: int) -> tuple[Int64s, Int64s, Int64s, Int64s
     due = np.cumsum(gaps, axis=1).astype(np.int64)
     ones = np.ones(due.size, np.int64)
     return due.ravel(), number * ones, publisher.ravel(), seq.ravel() + 1
-
-
-TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")  # what /proc counts in
-_PPID, _UTIME, _STIME = 1, 11, 12  # fields of /proc/PID/stat, counted behind the name
-_IDLE, _IOWAIT = 3, 4  # fields of a line of /proc/stat, counted behind its name
-
-
-@dataclass(frozen=True)
-class Busy:
-    """Seconds: of a process with its children, and of the cores that it runs on."""
-
-    own: float
-    cores: float
-
-    def since(self, before: "Busy") -> "Busy":
-        return Busy(self.own - before.own, self.cores - before.cores)
-
-
-def busy(pid: int, cores: Iterable[int]) -> Busy:
-    """What has been used so far. Children that have ended are not counted."""
-    own = sum(map(_ticks, [pid, *_children(pid)]))
-    return Busy(own * TICK_SECONDS, sum(map(_busy_ticks, cores)) * TICK_SECONDS)
-
-
-def _ticks(pid: int) -> int:
-    fields = _stat(pid)
-    return int(fields[_UTIME]) + int(fields[_STIME]) if fields else 0
-
-
-def _children(pid: int) -> list[int]:
-    others = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
-    return [other for other in others if _parent(other) == pid]
-
-
-def _parent(pid: int) -> int:
-    fields = _stat(pid)
-    return int(fields[_PPID]) if fields else 0
-
-
-def _stat(pid: int) -> list[str]:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return []
-    return text.rpartition(")")[2].split()  # the name may hold anything
-
-
-def _busy_ticks(core: int) -> int:
-    for line in Path("/proc/stat").read_text().splitlines():
-        name, *fields = line.split()
-        if name == f"cpu{core}":
-            ticks = [int(field) for field in fields[:8]]  # guests are in user time
-            return sum(ticks) - ticks[_IDLE] - ticks[_IOWAIT]
-    return 0

@@ -1,9 +1,9 @@
 """A worker of a replay: plays its share of the users with real clients, publishes its
 share of the messages, and counts what comes.
 
-Clients log in where the coordinator says, follow routes and moves, connect again,
+Clients log in where the coordinator sends them, follow routes and moves, connect again,
 acknowledge. What they drop because it came twice, or too late, is counted as well.
-Topics speak evenly over the period, all of them mixed (`schedule`).
+Topics publish evenly over the period, all of them mixed (`publish_times`).
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
 # What a worker is to do, and what it tells
 
 
-class User(msgspec.Struct, frozen=True):
-    """A client to run. It has `topics`, by `sessions` on so many brokers, and
-    publishes, as `source`, so many messages of topics (rows of topic and count)."""
+class ReplayUser(msgspec.Struct, frozen=True):
+    """A client to run. It subscribes to `topics`, with sessions on `sessions` brokers,
+    and publishes as `source`: `publishes` has rows of topic and number of messages."""
 
     name: str
     token: str
@@ -49,16 +49,16 @@ class User(msgspec.Struct, frozen=True):
     publishes: tuple[tuple[str, int], ...] = ()
 
 
-class Task(msgspec.Struct, frozen=True):
+class ReplayTask(msgspec.Struct, frozen=True):
     """One worker's share of a replay.
 
-    `streams` is all that is published, by whomever, as rows of topic, source and
+    `streams` is all that is published, by any worker, as rows of topic, source and
     count. `seconds` is how long publishing should take; 0: as long as it must.
     """
 
     epoch: int
     coordinator: str
-    users: tuple[User, ...]
+    users: tuple[ReplayUser, ...]
     streams: tuple[tuple[str, str, int], ...]
     seconds: float = 0.0
     message_bytes: int = 0
@@ -83,41 +83,41 @@ class Task(msgspec.Struct, frozen=True):
         )
 
 
-class Opened(msgspec.Struct, frozen=True, tag="opened"):
-    """So many of the sessions are up."""
+class SessionsOpened(msgspec.Struct, frozen=True, tag="opened"):
+    """`sessions` of the worker's sessions are up."""
 
     sessions: int
 
 
-class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
+class PublishersConnected(msgspec.Struct, frozen=True, tag="prepared"):
     """All publishers are connected."""
 
 
-class Progress(msgspec.Struct, frozen=True, tag="progress"):
-    """So many messages were published, and so many have arrived that were waited
-    for. Those that are published have been confirmed once there are all of them."""
+class ReplayProgress(msgspec.Struct, frozen=True, tag="progress"):
+    """Messages published, and expected messages that have arrived. Those that are
+    published have been confirmed once there are all of them."""
 
     published: int
     arrived: int
 
 
-class Result(msgspec.Struct, frozen=True, tag="result"):
+class WorkerResult(msgspec.Struct, frozen=True, tag="result"):
     """All that came of a task. `latencies` are the counts of a histogram."""
 
     findings: Findings
     latencies: list[int]
 
 
-Report = Opened | Prepared | Progress | Result
+WorkerReport = SessionsOpened | PublishersConnected | ReplayProgress | WorkerResult
 
 _GOLDEN = (sqrt(5) - 1) / 2
 
 
-def schedule(counts: Sequence[int]) -> Iterator[tuple[float, int]]:
+def publish_times(counts: Sequence[int]) -> Iterator[tuple[float, int]]:
     """(share of the period, index) of each message, in the order of time.
 
     Message j of `counts[i]` comes at (j + phase) / counts[i] of the period; the
-    phases differ, so that topics of one rate do not all speak at once. O(log n) a
+    phases differ, so that topics of one rate do not all publish at once. O(log n) a
     message, and O(n) memory.
     """
     pending = [
@@ -144,7 +144,8 @@ BATCH = 16  # messages between two looks at what has come
 
 
 class UserError(BrokerwiseError):
-    """A user could not be connected, or not again, or was refused something."""
+    """A user of a replay or a trial could not be connected, or not again, or was
+    refused something: what came of it is of no use."""
 
     def __init__(self, user: str, what: str) -> None:
         self.user = user
@@ -166,7 +167,7 @@ class _Player:
     """One user and its client."""
 
     def __init__(
-        self, user: User, task: Task, arrivals: Arrivals, shared: _Shared
+        self, user: ReplayUser, task: ReplayTask, arrivals: Arrivals, shared: _Shared
     ) -> None:
         self.user, self.arrivals, self._shared = user, arrivals, shared
         self._trouble = ""
@@ -195,7 +196,7 @@ class _Player:
             raise UserError(self.user.name, what) from cause
 
     async def close(self) -> None:
-        """Log out, and hear whatever brokers have said before."""
+        """Log out, after taking in all that brokers have sent before."""
         await self.client.close()
         if self._watching is not None:
             self._watching.cancel()
@@ -233,13 +234,13 @@ class _Player:
             shared.arrived += self.arrivals.take(event.topic, event.source, event.seq)
             shared.latencies.record(int((time() * 1000 - event.at) * 1000))
         else:
-            self.arrivals.take("", "", 0)  # somebody else's
+            self.arrivals.take("", "", 0)  # of another replay
 
 
 class Worker:
     """One task, from its connections to its result."""
 
-    def __init__(self, task: Task, tell: Callable[[Report], None]) -> None:
+    def __init__(self, task: ReplayTask, tell: Callable[[WorkerReport], None]) -> None:
         self._task, self._tell = task, tell
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._shared = _Shared(task.epoch, self._fail)
@@ -255,10 +256,11 @@ class Worker:
 
     async def run(self, go_on: GoOn) -> None:
         """Connect, and then, each part when told to go on: connect publishers;
-        publish; hang up and say what came. Raises BrokerwiseError. Cancelling it hangs
-        up."""
+        publish; disconnect and report what came. Raises BrokerwiseError. Cancelling it
+        disconnects."""
         works = [
-            asyncio.ensure_future(work) for work in (self._work(go_on), self._beat())
+            asyncio.ensure_future(work)
+            for work in (self._work(go_on), self._report_progress())
         ]
         try:
             everything = (*works, self._failed)
@@ -277,13 +279,13 @@ class Worker:
         await go_on()
         for player in self._publishers:
             await player.client.prepare(topic for topic, _ in player.user.publishes)
-        self._tell(Prepared())
+        self._tell(PublishersConnected())
         await go_on()
         await self._publish()
         await go_on()
         await self._close()
         found = Findings.total(player.arrivals.findings() for player in self._players)
-        self._tell(Result(found, self._shared.latencies.counts))
+        self._tell(WorkerResult(found, self._shared.latencies.counts))
 
     @property
     def _publishers(self) -> list[_Player]:
@@ -298,10 +300,10 @@ class Worker:
             sessions += player.user.sessions
             if sessions - told >= OPENING:
                 told = sessions
-                self._tell(Opened(sessions))
+                self._tell(SessionsOpened(sessions))
 
         await few_at_a_time([partial(open_one, p) for p in self._players], OPENING)
-        self._tell(Opened(sessions))
+        self._tell(SessionsOpened(sessions))
 
     async def _close(self) -> None:
         await few_at_a_time([player.close for player in self._players], OPENING)
@@ -309,15 +311,15 @@ class Worker:
     async def _publish(self) -> None:
         pace = _Pace(self._task.seconds)
         data = payload(self._task.message_bytes)
-        speeches = [
+        publications = [
             (player.client, topic, count)
             for player in self._publishers
             for topic, count in player.user.publishes
         ]
         clock = asyncio.get_running_loop().time
-        for share, number in schedule([count for _, _, count in speeches]):
+        for share, number in publish_times([count for _, _, count in publications]):
             await pace.until(share)
-            client, topic, _ = speeches[number]
+            client, topic, _ = publications[number]
             self._waits_since = clock()
             await client.publish(topic, data)
             self._waits_since = None
@@ -327,13 +329,13 @@ class Worker:
             await player.client.flush()
         self._waits_since = None
 
-    async def _beat(self) -> None:
-        """Tell how far we are, now and then, and see whether it goes on."""
-        told = Progress(0, 0)
+    async def _report_progress(self) -> None:
+        """Report progress. Raises BrokerwiseError if there is none for too long."""
+        told = ReplayProgress(0, 0)
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(PROGRESS_SECONDS)
-            progress = Progress(self._published, self._shared.arrived)
+            progress = ReplayProgress(self._published, self._shared.arrived)
             if progress != told:
                 self._tell(progress)
                 told = progress
@@ -352,8 +354,8 @@ class Worker:
 
 
 class _Pace:
-    """Holds messages back until their time has come; without `seconds` none is, but
-    everyone else has a turn now and then."""
+    """Holds messages back until they are due; without `seconds` none is held back, but
+    other tasks have a turn after each BATCH."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -371,6 +373,6 @@ class _Pace:
 
 
 def payload(message_bytes: int) -> msgspec.Raw:
-    """JSON data of so many bytes, as far as a frame has room."""
+    """JSON data of `message_bytes` bytes, as far as a frame has room."""
     dots = max(0, min(message_bytes, MAX_FRAME_BYTES // 2) - 2)
     return msgspec.Raw(b'"' + b"." * dots + b'"')

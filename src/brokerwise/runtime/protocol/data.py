@@ -23,7 +23,8 @@ from brokerwise.runtime.protocol.limits import MAX_CURSORS_PER_FRAME, MAX_NAME_B
 MAX_COLUMNS = 200
 MAX_SQL_LENGTH = 20_000
 SHORTEST_PERIOD, LONGEST_PERIOD = 1.0, 86_400.0  # seconds
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+NAME_RULE = "letters, digits and _, a letter first, at most 63"
 
 T = TypeVar("T")
 Many = Annotated[tuple[T, ...], msgspec.Meta(max_length=MAX_CURSORS_PER_FRAME)]
@@ -128,11 +129,8 @@ class DropRequest(msgspec.Struct, frozen=True):
 
 def check_name(what: str, name: str) -> None:
     """Names of datasets, columns, channels and parameters go into SQL."""
-    if not _NAME.fullmatch(name):
-        raise InputError(
-            f"{what}: found the name {name[:80]!r}, expected letters, digits and _, a "
-            "letter first, at most 63"
-        )
+    if not NAME.fullmatch(name):
+        raise InputError(f"{what}: found the name {name[:80]!r}, expected {NAME_RULE}")
 
 
 def _check_distinct(what: str, names: list[str]) -> None:

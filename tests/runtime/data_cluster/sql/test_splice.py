@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.runtime.data_cluster.sql.city import PARAMETERS
 
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
-from brokerwise.runtime.data_cluster.sql.parsed import Node
 from brokerwise.runtime.data_cluster.sql.splice import splice
+from brokerwise.runtime.data_cluster.sql.tree import Node
 from brokerwise.runtime.protocol.data import Channel, Column, ColumnType
 
 PIECES = st.lists(

@@ -200,44 +200,35 @@ class Rule(Enum):
     PATTERN = "a simple pattern in quotes"
 
 
+def _each(names: str, rules: dict[int, Rule]) -> dict[str, dict[int, Rule]]:
+    """The same rules for each of these functions."""
+    return dict.fromkeys(names.split(), rules)
+
+
 # By the place of the argument, from 0. Without these, a record or a subscriber's value
 # could make a result far larger than what went in, or a match that takes for ever.
 ARGUMENTS: dict[str, dict[int, Rule]] = {
-    "array_join": {1: Rule.SHORT, 2: Rule.SHORT},
-    "bround": {1: Rule.SCALE},
-    "ceil": {1: Rule.SCALE},
-    "ceiling": {1: Rule.SCALE},
-    "concat_ws": {0: Rule.SHORT},
-    "date_format": {1: Rule.TEXT},
-    "floor": {1: Rule.SCALE},
-    "format_number": {1: Rule.SMALL},
-    "from_unixtime": {1: Rule.TEXT},
-    "from_utc_timestamp": {1: Rule.TEXT},
-    "get_json_object": {1: Rule.TEXT},
-    "ilike": {1: Rule.LIKE},
-    "like": {1: Rule.LIKE},
-    "lpad": {1: Rule.SMALL, 2: Rule.SHORT},
-    "max_by": {2: Rule.SMALL},
-    "min_by": {2: Rule.SMALL},
-    "regexp": {1: Rule.PATTERN},
-    "regexp_count": {1: Rule.PATTERN},
-    "regexp_extract": {1: Rule.PATTERN, 2: Rule.SMALL},
-    "regexp_instr": {1: Rule.PATTERN},
-    "regexp_like": {1: Rule.PATTERN},
-    "regexp_replace": {1: Rule.PATTERN, 2: Rule.SHORT},
-    "regexp_substr": {1: Rule.PATTERN},
-    "replace": {2: Rule.SHORT},
-    "rlike": {1: Rule.PATTERN},
-    "round": {1: Rule.SCALE},
-    "rpad": {1: Rule.SMALL, 2: Rule.SHORT},
-    "slice": {1: Rule.PLACE, 2: Rule.SMALL},
-    "split": {1: Rule.PATTERN},
-    "split_part": {1: Rule.SHORT, 2: Rule.PLACE},
-    "to_date": {1: Rule.TEXT},
-    "to_timestamp": {1: Rule.TEXT},
-    "to_unix_timestamp": {1: Rule.TEXT},
-    "to_utc_timestamp": {1: Rule.TEXT},
-    "try_to_timestamp": {1: Rule.TEXT},
+    **_each("array_join", {1: Rule.SHORT, 2: Rule.SHORT}),
+    **_each("bround ceil ceiling floor round", {1: Rule.SCALE}),
+    **_each("concat_ws", {0: Rule.SHORT}),
+    **_each(
+        """date_format from_unixtime from_utc_timestamp get_json_object to_date
+        to_timestamp to_unix_timestamp to_utc_timestamp try_to_timestamp""",
+        {1: Rule.TEXT},
+    ),
+    **_each("format_number", {1: Rule.SMALL}),
+    **_each("ilike like", {1: Rule.LIKE}),
+    **_each("lpad rpad", {1: Rule.SMALL, 2: Rule.SHORT}),
+    **_each("max_by min_by", {2: Rule.SMALL}),
+    **_each(
+        "regexp regexp_count regexp_instr regexp_like regexp_substr rlike split",
+        {1: Rule.PATTERN},
+    ),
+    **_each("regexp_extract", {1: Rule.PATTERN, 2: Rule.SMALL}),
+    **_each("regexp_replace", {1: Rule.PATTERN, 2: Rule.SHORT}),
+    **_each("replace", {2: Rule.SHORT}),
+    **_each("slice", {1: Rule.PLACE, 2: Rule.SMALL}),
+    **_each("split_part", {1: Rule.SHORT, 2: Rule.PLACE}),
 }
 
 # Some numbers make them fail. A record with such a number is set aside; a subscriber

@@ -1,14 +1,14 @@
 """Where a channel's SQL is refused: `check_query`, step by step.
 
 1. The text, before it is parsed (here): characters that do not show, deep nesting.
-2. What Spark's parser makes of it, which runs nothing (`parsed.py`): every part is held
+2. What Spark's parser makes of it, which runs nothing (`tree.py`): every part is held
    against the lists of `allowed.py`; then `rules.py`: names, functions and their
    arguments, patterns, where parameters may be, which datasets are read, how large the
    query becomes.
 3. Its parameters become columns of the subscriptions (`splice.py`). The result is
    parsed again and compared with what it was made from, so that no trick with quotes or
    comments reaches beyond the place that it is put in.
-4. What Spark's analysis against empty views makes of it (`analyzed.py`): held against
+4. What Spark's analysis against empty views makes of it (`analysis.py`): held against
    lists once more; joins that relate nothing, surprising conversions, columns that JSON
    does not have.
 
@@ -20,9 +20,9 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from brokerwise.runtime.data_cluster.sql.analyzed import (
+from brokerwise.runtime.data_cluster.sql.analysis import (
     check_conversions,
     check_joins,
     read_analyzed,
@@ -32,7 +32,6 @@ from brokerwise.runtime.data_cluster.sql.errors import (
     RefusedQueryError,
     translate_errors,
 )
-from brokerwise.runtime.data_cluster.sql.parsed import Node, read_plan
 from brokerwise.runtime.data_cluster.sql.rules import check_rules, find_sources
 from brokerwise.runtime.data_cluster.sql.splice import (
     SplicedQuery,
@@ -41,6 +40,7 @@ from brokerwise.runtime.data_cluster.sql.splice import (
     query_session,
     splice,
 )
+from brokerwise.runtime.data_cluster.sql.tree import read_plan
 from brokerwise.runtime.protocol.data import Channel, ColumnInfo, Dataset, DatasetKind
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def _check(
     session = query_session(spark)
     # PySpark offers no other way to a parser that runs nothing.
     parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001
-    query = _parsed(parser, text)
+    with translate_errors(text, lambda index: index):
+        query = read_plan(parser.parsePlan(text), text)
     check_rules(query, text)
     read = find_sources(query, text, datasets)
     _check_kinds(read, datasets)
@@ -123,11 +124,6 @@ def _check(
     make_views(session, [datasets[name] for name in read], channel)
     columns = _analyzed(session, spliced, text, datasets)
     return CheckedQuery(read, columns, spliced.text)
-
-
-def _parsed(parser: Any, text: str) -> Node:
-    with translate_errors(text, lambda index: index):
-        return read_plan(parser.parsePlan(text), text)
 
 
 def _check_kinds(read: tuple[str, ...], datasets: Mapping[str, Dataset]) -> None:

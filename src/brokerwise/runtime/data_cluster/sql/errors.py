@@ -15,7 +15,7 @@ _SHOWN = 100  # characters of a line
 _PLACE = re.compile(r"\(line (\d+), pos(ition)? (\d+)\)")
 _CLASS = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
-_PARAMETER = re.compile(r"`?\b_s`?\.`?p_(\w+)`?")
+PARAMETER = re.compile(r"`?\b_s`?\.`?p_(\w+)`?")  # in Spark's words: a column
 _TOO_COMPLICATED = "the query is too complicated: nest less"
 _OUTER = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
 _NOT_HERE = (
@@ -107,11 +107,11 @@ def _reason(error: Exception) -> str:
     if condition.startswith("UNRESOLVED_COLUMN"):
         return _unknown_column(error.getMessageParameters() or {})
     message = _STATE.sub("", _CLASS.sub("", str(error)))
-    return _PARAMETER.sub(r":\1", " ".join(message.split()))[:MAX_REASON]
+    return PARAMETER.sub(r":\1", " ".join(message.split()))[:MAX_REASON]
 
 
 def _unknown_column(said: dict[str, str]) -> str:
-    name = _PARAMETER.sub(r":\1", said.get("objectName", "")).replace("`", "")
+    name = PARAMETER.sub(r":\1", said.get("objectName", "")).replace("`", "")
     if name.startswith(":"):
         return f"a parameter cannot be used here: {name}"
     known = said.get("proposal", "").replace("`", "")

@@ -14,7 +14,6 @@ repetitions after one another, can take longer than anyone waits, on a text chos
 it, and a match cannot be interrupted. So only simple patterns are allowed.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -29,8 +28,8 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
     Rule,
 )
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
-from brokerwise.runtime.data_cluster.sql.parsed import Node, Value, nodes_of, strings_of
-from brokerwise.runtime.protocol.data import Dataset
+from brokerwise.runtime.data_cluster.sql.tree import Node, Value, nodes_of, strings_of
+from brokerwise.runtime.protocol.data import NAME, NAME_RULE, Dataset
 
 MAX_SHORT = 256  # characters of a text in quotes that is put into others
 _RANGES = {
@@ -38,7 +37,6 @@ _RANGES = {
     Rule.PLACE: (1, 1_000),
     Rule.SCALE: (-100, 100),
 }
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 # Where a name is made or said: the field of the kind that has it.
 _NAMES = {
     "expressions.Alias": "name",
@@ -135,16 +133,14 @@ def _check_names(node: Node) -> None:
             raise _BrokenError(
                 node, f"found the name {name!r}: names that start with _ are ours"
             )
-        # A backslash or a quote in a name is of use to nobody but a burglar.
+        # A backslash or a quote in a name only serves an attack.
         if (
             node.kind != "analysis.UnresolvedRelation"
             and name != _UNNAMED
-            and not _NAME.fullmatch(name)
+            and not NAME.fullmatch(name)
         ):
             raise _BrokenError(
-                node,
-                f"found the name {name[:80]!r}, expected letters, digits and _, a "
-                "letter first, at most 63",
+                node, f"found the name {name[:80]!r}, expected {NAME_RULE}"
             )
 
 

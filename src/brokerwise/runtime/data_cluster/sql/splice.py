@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from brokerwise.runtime.data_cluster.records import spark_schema, spark_type
 from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
-from brokerwise.runtime.data_cluster.sql.parsed import Node, Value, read_plan
+from brokerwise.runtime.data_cluster.sql.tree import Node, Value, read_plan
 from brokerwise.runtime.protocol.data import Channel, Dataset
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from brokerwise.runtime.data_cluster.sql.allowed import (
     REPLACED,
     refusal_reason,
 )
-from brokerwise.runtime.data_cluster.sql.errors import RefusedQueryError
+from brokerwise.runtime.data_cluster.sql.errors import PARAMETER, RefusedQueryError
 from brokerwise.runtime.data_cluster.sql.splice import SplicedQuery
 from brokerwise.runtime.protocol.data import ColumnInfo, Dataset, DatasetKind
 
@@ -40,7 +40,6 @@ _ALIAS, _LIMIT = "plans.logical.SubqueryAlias", "plans.logical.GlobalLimit"
 _VIEW = "plans.logical.View"
 _KEEPING = ("plans.logical.LocalLimit", "plans.logical.Project", "plans.logical.Sort")
 _REGION = (_JOIN, _FILTER, _ALIAS)
-_PARAMETER = re.compile(r"\b_s`?\.`?p_(\w+)")
 # They take a text, and turn it into a time.
 _READING = ("expressions.ParseToDate", "expressions.ParseToTimestamp")
 _PLAIN = re.compile(
@@ -340,7 +339,7 @@ def _check_conversion(expression: Expression, text: str, tag: Any) -> None:
 
 def _shown_text(found: Any) -> str:
     sql = str(found.sql())
-    parameter = _PARAMETER.search(sql)
+    parameter = PARAMETER.search(sql)
     return f":{parameter[1]}" if parameter else sql.replace("`", "")[:80]
 
 
