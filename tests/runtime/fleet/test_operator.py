@@ -51,21 +51,21 @@ class Remembering(Operator):
 
     async def activate(self, broker: str) -> None:
         self.calls.append(f"activate {broker}")
-        self._change(broker, state="up")
+        self._change(broker, state=BrokerState.UP)
 
     def _empty(self, name: str, then: str) -> Iterator[None]:
-        self._change(name, state="draining")
+        self._change(name, state=BrokerState.DRAINING)
         for left in range(self.brokers[name].sessions - 1, -1, -1):
             self._change(name, sessions=left)
             yield
-        self._change(name, state="drained")
+        self._change(name, state=BrokerState.DRAINED)
         yield
         if then == "stay" or self.stuck == name:
             return
-        self._change(name, state="lost")
+        self._change(name, state=BrokerState.LOST)
         yield
         if then == "restart":
-            self._change(name, state="up", epoch=self.brokers[name].epoch + 1)
+            self._change(name, state=BrokerState.UP, epoch=self.brokers[name].epoch + 1)
             self.moving = 2
             self.broken = 1
             yield

@@ -1,6 +1,5 @@
 """Proposals and modes, as they are stored: what an earlier version wrote is read."""
 
-import msgspec
 import pytest
 from tests.runtime.coordinator.fakes import plain_seed
 from tests.runtime.coordinator.seeds import States
@@ -22,6 +21,7 @@ from brokerwise.runtime.coordinator.balance.proposals import (
 )
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.protocol.balance import AutomaticOptions, DecisionState
+from brokerwise.runtime.protocol.fields import BodyReader, FieldError
 
 PROPOSAL = ProposalRecord(
     "planned",
@@ -76,6 +76,7 @@ def test_thresholds_of_operators_are_by_the_second_of_planners_by_the_period() -
 
 def test_options_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match="gamma: found -1"):
-        AutomaticOptions(gamma=-1)
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(b'{"gamma": "high"}', type=AutomaticOptions)
+        planner_options(AutomaticOptions(gamma=-1))
+    for gamma in (b'"high"', b"-1", b"1e7"):
+        with pytest.raises(FieldError, match=r"body\.gamma: Expected `float`"):
+            BodyReader(AutomaticOptions).read(b'{"gamma": ' + gamma + b"}")
