@@ -88,7 +88,7 @@ async def _feed_all(
             dataset,
             source.identity,
             rate,
-            told=shown.show,
+            on_batch=shown.show,
             on_retry=shown.retrying,
         )
         return await feeding.run(source.parts())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from brokerwise.planners.balance.options import Options, PolicyOptions
-from brokerwise.runtime.balancing.settings import Settings
+from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.process.state_file import Sql
 
@@ -29,9 +29,9 @@ class BalanceOptions(PolicyOptions):
     capacity: float | None = None
     broker_hour: float | None = None
     every_seconds: float = 10.0
-    window_seconds: float = Settings.window_seconds
-    confirm: int = Settings.confirm
-    hourly_moves: int | None = Settings.hourly_moves
+    window_seconds: float = BalancerSettings.window_seconds
+    confirm: int = BalancerSettings.confirm
+    hourly_moves: int | None = BalancerSettings.hourly_moves
 
 
 def planner_options(options: BalanceOptions) -> Options:
@@ -42,8 +42,8 @@ def planner_options(options: BalanceOptions) -> Options:
     return Options(**shared)
 
 
-def balancer_settings(options: BalanceOptions) -> Settings:
-    return Settings(
+def balancer_settings(options: BalanceOptions) -> BalancerSettings:
+    return BalancerSettings(
         planner_options(options),
         options.window_seconds,
         options.confirm,
