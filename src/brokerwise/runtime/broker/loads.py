@@ -41,12 +41,15 @@ class TopicLoads:
 
     def __init__(self, router: MessageRouter) -> None:
         self._router = router
-        self._rates: dict[str, tuple[MovingRate, MovingRate]] = {}
+        self._rates: dict[Topic, tuple[MovingRate, MovingRate]] = {}
 
     def look(self, now: float) -> None:
-        """Bring the averages up to date; once a second is often enough."""
-        for topic in self._router.topics.values():
+        """Bring the averages up to date, and drop those of topics that are gone; once a
+        second is often enough."""
+        topics = self._router.topics.values()
+        for topic in topics:
             self._rates_of(topic, now)
+        self._rates = {topic: self._rates[topic] for topic in topics}
 
     def totals(self) -> tuple[int, int]:
         """All messages received, and all deliveries."""
@@ -72,10 +75,10 @@ class TopicLoads:
         )
 
     def _rates_of(self, topic: Topic, now: float) -> tuple[float, float]:
-        rates = self._rates.get(topic.name)
+        rates = self._rates.get(topic)
         if rates is None:
             rates = MovingRate(now, topic.received), MovingRate(now, topic.delivered)
-            self._rates[topic.name] = rates
+            self._rates[topic] = rates
         received, delivered = rates
         return received.look(topic.received, now), delivered.look(topic.delivered, now)
 
