@@ -24,11 +24,11 @@ from brokerwise.runtime.client.events import (
     Disconnected,
     Event,
     GapTold,
-    Moved,
     Notice,
     Received,
-    Refused,
+    RequestRefused,
     Retrying,
+    SessionMoved,
 )
 from brokerwise.runtime.fleet.files import fleet_path, read_fleet, start_time
 from brokerwise.runtime.fleet.seeds import seed_of_count
@@ -310,10 +310,10 @@ def test_what_is_not_json_is_a_text(text: str, data: object) -> None:
     ("notice", "text"),
     [
         (Connected("b1", 2), "connected to b1: 2 topics"),
-        (Moved("b0", "b1"), "moved from b0 to b1"),
+        (SessionMoved("b0", "b1"), "moved from b0 to b1"),
         (Disconnected("b0", "why"), "lost b0 (why): looking for a broker"),
         (Retrying("why"), "trying again: why"),
-        (Refused("why"), "refused: why"),
+        (RequestRefused("why"), "refused: why"),
     ],
 )
 def test_what_happens_to_a_session_is_said_plainly(notice: Notice, text: str) -> None:

@@ -7,15 +7,15 @@ import pytest
 
 from brokerwise.experiments.balance_checks import problems, recounted
 from brokerwise.planners.balance.options import Options
-from brokerwise.runtime.balancing.settings import Settings
+from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.simulation.paper import Paper, paper_world
-from brokerwise.runtime.simulation.result import Move, SimulationResult
+from brokerwise.runtime.simulation.result import SimulatedMove, SimulationResult
 from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
 
 
 @pytest.fixture(scope="module")
 def honest() -> SimulationResult:
-    asked = SimulationOptions("nearest", Settings(Options("ldm", alpha=0.1)))
+    asked = SimulationOptions("nearest", BalancerSettings(Options("ldm", alpha=0.1)))
     return simulate(paper_world(Paper(3, 60, 20, 600), 4), asked)
 
 
@@ -54,14 +54,14 @@ def test_a_cov_that_is_not_so_is_found(honest: SimulationResult) -> None:
 @pytest.mark.parametrize(
     ("moves", "said"),
     [
-        ((Move(1.0, 5, 2, 2),), "user 5 moves to where it is at 1 s"),
+        ((SimulatedMove(1.0, 5, 2, 2),), "user 5 moves to where it is at 1 s"),
         (
-            (Move(1.0, 5, 2, 1), Move(9.0, 5, 2, 0)),
+            (SimulatedMove(1.0, 5, 2, 1), SimulatedMove(9.0, 5, 2, 0)),
             "user 5 leaves broker 2 at 9 s, but was moved to 1",
         ),
     ],
 )
 def test_moves_that_cannot_be_are_found(
-    honest: SimulationResult, moves: tuple[Move, ...], said: str
+    honest: SimulationResult, moves: tuple[SimulatedMove, ...], said: str
 ) -> None:
     assert problems(replace(honest, moves=moves)) == [said]

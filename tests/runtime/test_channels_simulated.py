@@ -135,7 +135,7 @@ class World:
                 self.post(("notify", name), partial(self.notify, name, found))
 
     def notify(self, name: str, numbers: list[int]) -> None:
-        self.brokers[name].handler.channels.logs.note_news(numbers)
+        self.brokers[name].handler.channels.logs.mark_new(numbers)
         self.brokers[name].pull()
 
     def last(self, number: int) -> int | None:
@@ -212,14 +212,14 @@ class Broker:
             leaving = UnsubscribeRequest(self.name, self.epoch, ended)
             self._say(
                 lambda: unsubscribe(self.world.sql, leaving),
-                lambda _: channels.mark_told(ended=ended),
+                lambda _: channels.mark_sent(ended=ended),
             )
         elif channels.offline() or channels.seen():
             offline, seen = channels.offline(), channels.seen()
             news = AcknowledgeRequest(self.name, self.epoch, seen, offline)
             self._say(
                 lambda: acknowledge(self.world.sql, news, 0.0),
-                lambda _: channels.mark_told(offline=offline, seen=seen),
+                lambda _: channels.mark_sent(offline=offline, seen=seen),
             )
         elif wanted := channels.wanted(2):
             self._subscribe(wanted)

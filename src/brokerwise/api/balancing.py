@@ -37,7 +37,7 @@ def simulate_balance(
     arguments give the same result.
     """
     from brokerwise.planners.balance.options import Options
-    from brokerwise.runtime.balancing.settings import Settings
+    from brokerwise.runtime.balancing.balancer import BalancerSettings
     from brokerwise.runtime.simulation.paper import Paper, paper_world
     from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
 
@@ -54,7 +54,7 @@ def simulate_balance(
     )
     settings = SimulationOptions(
         placement=placement,
-        balancing=Settings(options, window_seconds, confirm, hourly_moves),
+        balancing=BalancerSettings(options, window_seconds, confirm, hourly_moves),
         report_seconds=report_seconds,
         delay=delay,
         noise=noise,

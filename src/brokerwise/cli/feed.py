@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from brokerwise.cli.console import print_json, print_result
-from brokerwise.cli.fleet_options import DEFAULT_STATE, State
+from brokerwise.cli.fleet_options import State
 from brokerwise.cli.options import Json
 from brokerwise.cli.signals import run_until_told
+from brokerwise.runtime.fleet.files import DEFAULT_STATE
 
 if TYPE_CHECKING:
     from brokerwise.cli.feed_source import FeedSource
@@ -88,7 +89,7 @@ async def _feed_all(
             dataset,
             source.identity,
             rate,
-            told=shown.show,
+            on_batch=shown.show,
             on_retry=shown.retrying,
         )
         return await feeding.run(source.parts())

@@ -78,13 +78,13 @@ async def client_of(
     taken down. Topics are taken as they are: `check_topics` comes first.
     """
     from brokerwise.runtime.client.client import Client
-    from brokerwise.runtime.client.coordinator import Coordinator
+    from brokerwise.runtime.client.coordinator import CoordinatorClient
     from brokerwise.runtime.net.tasks import together
     from brokerwise.runtime.net.tls import client_tls
 
     fleet = fleet_of(state)
     tls = client_tls(fleet.coordinator, fleet.authority)
-    operator = Coordinator(fleet.coordinator, fleet.operator_token, tls)
+    operator = CoordinatorClient(fleet.coordinator, fleet.operator_token, tls)
     token = await operator.register_user(user, place)
     async with Client(
         fleet.coordinator,
@@ -134,13 +134,13 @@ def notice_text(notice: "Notice") -> str:
     match notice:
         case events.Connected(broker, topics):
             return f"connected to {broker}: {_counted(topics, 'topic')}"
-        case events.Moved(before, broker):
+        case events.SessionMoved(before, broker):
             return f"moved from {before} to {broker}"
         case events.Disconnected(broker, reason):
             return f"lost {broker} ({reason}): looking for a broker"
         case events.Retrying(reason):
             return f"trying again: {reason}"
-        case events.Refused(reason):
+        case events.RequestRefused(reason):
             return f"refused: {reason}"
 
 

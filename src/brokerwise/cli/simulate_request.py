@@ -101,14 +101,14 @@ class Request:
 
     def simulation(self, period_seconds: int) -> "SimulationOptions":
         """All but the world, in units of its period."""
-        from brokerwise.runtime.balancing.settings import Settings
+        from brokerwise.runtime.balancing.balancer import BalancerSettings
         from brokerwise.runtime.simulation.simulator import SimulationOptions
 
         asked = self.balancing
         options = asked.options(period_seconds)
         return SimulationOptions(
             placement=self.placement,
-            balancing=Settings(
+            balancing=BalancerSettings(
                 options, asked.window, asked.confirm, asked.hourly_moves
             ),
             report_seconds=self.report_seconds,

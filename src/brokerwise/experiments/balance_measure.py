@@ -20,7 +20,7 @@ from brokerwise.experiments.emergency.generating import generate
 from brokerwise.experiments.emergency.scenario import Settings as ScenarioSettings
 from brokerwise.experiments.emergency.simulating import emergency_world
 from brokerwise.planners.balance.options import Options
-from brokerwise.runtime.balancing.settings import Settings
+from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.simulation.paper import Paper, paper_world
 from brokerwise.runtime.simulation.result import SimulationResult
 from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
@@ -56,12 +56,12 @@ def simulation_of(cell: Cell, world: World) -> SimulationOptions:
     policy, _, other = cell.policy.partition(GIVEN)
     beta = cell.beta * world.period_seconds
     options = Options(policy, cell.alpha, beta, GAMMA, beta)
-    settings = Settings(options)
+    settings = BalancerSettings(options)
     if other:
         given = simulate(world, simulation_of(replace(cell, policy=other), world))
         step = max(1, round(STEP * world.users))
         options = Options(policy, cell.alpha, max_moves=step)
-        settings = Settings(options, hourly_moves=len(given.moves))
+        settings = BalancerSettings(options, hourly_moves=len(given.moves))
     return SimulationOptions(cell.placement, settings, seed=cell.seed)
 
 

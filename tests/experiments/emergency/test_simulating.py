@@ -21,7 +21,7 @@ from brokerwise.experiments.emergency.scenario import (
 from brokerwise.experiments.emergency.simulating import emergency_world
 from brokerwise.experiments.emergency.tracks import places_at_login
 from brokerwise.planners.balance.options import Options
-from brokerwise.runtime.balancing.settings import Settings as Balancing
+from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.protocol.names import channel_topic
 from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
 
@@ -34,7 +34,7 @@ SETTINGS = replace(
     leaving=0.5,
 ).lasting(120.0)
 CITY = generate(SETTINGS)
-UNBALANCED = SimulationOptions("nearest", Balancing(Options("none")))
+UNBALANCED = SimulationOptions("nearest", BalancerSettings(Options("none")))
 
 
 def nearest(place: Place, brokers: list[Place]) -> int:

@@ -15,7 +15,7 @@ from brokerwise.model.rebalancing import Rebalancing
 from brokerwise.model.snapshot import Snapshot
 from brokerwise.planners.balance.options import Options
 from brokerwise.planners.balance.problem import Problem
-from brokerwise.runtime.balancing.balancer import Balancer
+from brokerwise.runtime.balancing.balancer import Balancer, BalancerSettings
 from brokerwise.runtime.balancing.events import (
     Command,
     LoadReported,
@@ -24,7 +24,6 @@ from brokerwise.runtime.balancing.events import (
     Paused,
     Resumed,
 )
-from brokerwise.runtime.balancing.settings import Settings
 
 SKEWED = fleet_of([[3, 3, 3, 3], []])
 EVEN = fleet_of([[3, 3], [3, 3]])
@@ -51,7 +50,7 @@ def first_free_to_the_emptiest(problem: Problem, options: Options) -> Rebalancin
 
 
 def balancer(**settings: float) -> Balancer:
-    made = Settings(Options(), **{"confirm": 1, **settings})  # type: ignore[arg-type]
+    made = BalancerSettings(Options(), **{"confirm": 1, **settings})  # type: ignore[arg-type]
     return Balancer(made, first_free_to_the_emptiest)
 
 
@@ -131,11 +130,11 @@ def test_the_planner_is_asked_for_what_is_left_of_the_hour() -> None:
         return first_free_to_the_emptiest(problem, options)
 
     for most, hourly in ((None, None), (5, None), (None, 3), (2, 3), (5, 3)):
-        made = Settings(Options(max_moves=most), confirm=1, hourly_moves=hourly)
+        made = BalancerSettings(Options(max_moves=most), confirm=1, hourly_moves=hourly)
         Balancer(made, solve).handle(LoadReported.at(0, SKEWED))
     assert asked == [None, 5, 3, 2, 3]
     with pytest.raises(InputError, match="hourly_moves: found -1"):
-        Settings(hourly_moves=-1)
+        BalancerSettings(hourly_moves=-1)
 
 
 def test_a_session_that_moved_rests_until_the_window_is_over() -> None:
@@ -285,7 +284,9 @@ def test_cases_that_keep_others_busy_are_settled_and_stay_so(
 ) -> None:
     """With the real planner, and no rest for sessions: it ends all the same."""
     snapshot = fleet_of(FAILURE_CASES[case])
-    core = Balancer(Settings(Options(policy, alpha=0.1), window_seconds=0, confirm=1))
+    core = Balancer(
+        BalancerSettings(Options(policy, alpha=0.1), window_seconds=0, confirm=1)
+    )
     decided = []
     for time in range(10):
         commands = core.handle(LoadReported.at(time, snapshot))

@@ -64,7 +64,7 @@ def test_a_subscription_begins_where_the_data_cluster_says() -> None:
     session, line = subscribed(broker, "ann", start=3, last=3)
     assert line.last() == Subscribed(1, (FIRE,), ((FIRE, SOURCE, 7, 3),))
     assert broker.commands == [AskDataCluster()]
-    broker.handler.channels.logs.note_news([7, 99])
+    broker.handler.channels.logs.mark_new([7, 99])
     assert broker.handler.channels.logs.pulls() == (Pull(7, 3),)
     pull(broker, pulled(7, 3, 4, 5, last=5))
     assert line.positions() == [(SOURCE, 7, 4), (SOURCE, 7, 5)]
@@ -82,7 +82,7 @@ def test_one_pull_serves_all_sessions_and_who_begins_earlier_catches_up_alone() 
     assert channels.logs.pulls() == (Pull(7, 2),)
     pull(broker, pulled(7, 2, 3, 4, last=5))
     assert channels.logs.pulls() == (Pull(7, 4),)
-    channels.logs.note_news([7])
+    channels.logs.mark_new([7])
     assert set(channels.logs.pulls()) == {Pull(7, 4), Pull(7, 5)}
     pull(
         broker,
@@ -109,18 +109,18 @@ def test_who_is_to_begin_later_than_the_broker_is_gets_nothing_before_that() -> 
 def test_what_a_client_acknowledges_is_kept_until_the_data_cluster_knows_it() -> None:
     broker = FakeBroker()
     session, _ = subscribed(broker, "ann", start=0, last=0)
-    broker.handler.channels.logs.note_news([7])
+    broker.handler.channels.logs.mark_new([7])
     pull(broker, pulled(7, 0, 1, 2, 3, last=3))
     channels = broker.handler.channels
     broker.handle(session, Ack(2, ((FIRE, SOURCE, 7, 2),)))
     assert channels.seen() == (UserCursor("ann", 7, 2),)
     before = channels.seen()
     broker.handle(session, Ack(3, ((FIRE, SOURCE, 7, 99),)))
-    channels.mark_told(seen=before)
+    channels.mark_sent(seen=before)
     assert channels.seen() == (UserCursor("ann", 7, 3),), (
         "no further than there are any"
     )
-    channels.mark_told(seen=channels.seen())
+    channels.mark_sent(seen=channels.seen())
     assert channels.seen() == ()
     broker.handle(session, Ack(3, ((FIRE, SOURCE, 6, 1),)))
     assert channels.seen() == (), "that is of another subscription"
@@ -140,9 +140,9 @@ def test_leaving_a_channel_and_going_offline_are_told_apart() -> None:
             broker.handle(session, frame)
         channels = broker.handler.channels
         assert (channels.ended(), channels.offline()) == (ended, offline)
-        channels.logs.note_news([7])
+        channels.logs.mark_new([7])
         assert channels.logs.pulls(all_of_them=True) == (), "nobody has it any more"
-        channels.mark_told(ended=ended, offline=offline)
+        channels.mark_sent(ended=ended, offline=offline)
         assert (channels.ended(), channels.offline()) == ((), ())
 
 
@@ -167,7 +167,7 @@ def test_who_has_gone_when_the_answer_comes_is_offline() -> None:
     channels = broker.handler.channels
     wanted = channels.wanted(9)
     broker.close(session)
-    channels.mark_told(offline=channels.offline())
+    channels.mark_sent(offline=channels.offline())
     channels.take_answer(wanted, SubscribeAnswer((Subscription("ann", FIRE, 7, 0, 0),)))
     assert channels.offline() == (UserTopic("ann", FIRE),)
     assert line.frames == []

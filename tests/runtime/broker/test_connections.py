@@ -81,6 +81,7 @@ def test_refusals_are_counted_and_logged_now_and_then(
 class FakeIncoming(FakeConnection):
     owner: Any = None
     opened_at: float = 0.0
+    peer: str = "127.0.0.1:40000"
     paused: bool = False
 
     def pause_reading(self) -> None:
@@ -180,7 +181,7 @@ async def test_who_is_refused_or_cut_off_is_logged_and_why(
     reception.connections.overflowed(reception.wire)
     reception.connections.closed(reception.wire)
     assert [record.getMessage() for record in caplog.records] == [
-        "connection refused: \"wrong token for 'paper'\" (4401)",
+        "connection refused from 127.0.0.1:40000: \"wrong token for 'paper'\" (4401)",
         "session of 'paper' closed: 'reads too slowly' (4429); "
         "0 messages sent, 0 acknowledged",
     ]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.runtime.broker.fakes import FakeBroker, framed
 
-from brokerwise.runtime.broker.loads import ByteRates, balance_page
+from brokerwise.runtime.broker.loads import ByteRates, TopicLoads, balance_page
 from brokerwise.runtime.protocol.fleet import BalancePage
 from brokerwise.runtime.protocol.frames import Ack, Publish, Unsubscribe, encode
 
@@ -44,6 +44,17 @@ def test_a_message_counts_once_as_it_is_framed_however_many_get_it() -> None:
     broker.clock.now += 4
     assert broker.rate("news")[0] == pytest.approx(size / 4)
     assert broker.router.topics["news"].framed_bytes == size
+
+
+def test_a_topic_that_was_forgotten_and_comes_back_has_no_negative_load() -> None:
+    broker = FakeBroker()
+    loads = TopicLoads(broker.router)
+    broker.router.topic("news").received = 100
+    loads.look(broker.clock())
+    broker.router.forget("news")
+    broker.router.topic("news")
+    broker.clock.now += 1
+    assert loads.load_per_second(broker.clock()) == 0.0
 
 
 def test_topics_and_users_are_named_in_order_and_topics_by_their_place() -> None:

@@ -58,7 +58,7 @@ async def test_a_step_that_cannot_be_started_is_told(
     await core.steps.start({}, {"gps": "nowhere:nothing"})
     core.hear(1)
     await core.steps.close()
-    assert "messages of topic 'gps' wait in vain" in caplog.text
+    assert "messages of topic 'gps' are not processed" in caplog.text
 
 
 T = TypeVar("T")

@@ -11,9 +11,15 @@ from tests.runtime.live import LiveFleet
 
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.context import ClientOptions
-from brokerwise.runtime.client.coordinator import Coordinator
+from brokerwise.runtime.client.coordinator import CoordinatorClient
 from brokerwise.runtime.client.errors import UnauthorizedError
-from brokerwise.runtime.client.events import Event, GapTold, Moved, Notice, Received
+from brokerwise.runtime.client.events import (
+    Event,
+    GapTold,
+    Notice,
+    Received,
+    SessionMoved,
+)
 from brokerwise.runtime.net.http import ask
 from brokerwise.runtime.protocol.fleet import Address, Route
 from brokerwise.runtime.protocol.frames import Publish
@@ -76,7 +82,7 @@ async def test_moves_under_load_lose_nothing_and_show_nothing_twice(
         await until(lambda: len(seen) >= sent)
     await listening
     assert seen == list(range(1, sent + 1))
-    assert sum(isinstance(notice, Moved) for notice in notices) == 4
+    assert sum(isinstance(notice, SessionMoved) for notice in notices) == 4
     assert publisher.unconfirmed == publisher.unrouted == 0
 
 
@@ -114,7 +120,7 @@ async def test_a_token_of_someone_else_is_refused(two_brokers: LiveFleet) -> Non
         with pytest.raises(UnauthorizedError):
             await client.subscribe(["news"])
     with pytest.raises(UnauthorizedError):
-        await Coordinator(two_brokers.coordinator, token, None).register_user("x")
+        await CoordinatorClient(two_brokers.coordinator, token, None).register_user("x")
 
 
 async def test_a_fleet_that_speaks_tls_is_trusted_by_its_authority_only(

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from brokerwise.model.subchannels import Axis as PlannedAxis
 from brokerwise.runtime.broker.topics import Overlay
-from brokerwise.runtime.client.events import Event, GapTold, Received, wanted, wrap
+from brokerwise.runtime.client.events import (
+    Event,
+    GapTold,
+    Received,
+    select_content,
+    wrap,
+)
 from brokerwise.runtime.protocol.fleet import Axis, OverlayPart
 from brokerwise.runtime.protocol.subchannels import (
     WrongRangeError,
@@ -61,10 +67,10 @@ def test_only_messages_that_a_box_holds_are_kept_and_what_has_no_point() -> None
     odd = Received("subchannel/1", "p", 1, 3, {"content": {"x": "?"}, "data": 1})
     gap = GapTold("subchannel/1", "p", 1)
     events: list[Event] = [at(0.1), at(0.4), plain, at(0.9), odd, gap, at(0.9, "news")]
-    kept = wanted(events, [{"x": (0.4, 0.5)}, {"x": (0.0, 0.1), "y": (0, 1)}])
+    kept = select_content(events, [{"x": (0.4, 0.5)}, {"x": (0.0, 0.1), "y": (0, 1)}])
     unwrapped = Received("subchannel/1", "p", 1, 1, 0.4)
     assert kept == [unwrapped, plain, odd, gap, at(0.9, "news")]
-    assert wanted([at(0.4)], [{}]) == [unwrapped]
+    assert select_content([at(0.4)], [{}]) == [unwrapped]
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,9 @@ def test_a_feed_that_breaks_says_how_far_it_came() -> None:
 
     async def work() -> None:
         async with pretending(cluster) as client:
-            feed = Feed(client, "reports", "f", told=lambda r: cluster.records.clear())
+            feed = Feed(
+                client, "reports", "f", on_batch=lambda r: cluster.records.clear()
+            )
             await feed.run(parts(b"{}\n{}\n", None, b"{}\n", None))
 
     with pytest.raises(FeedBrokenError) as caught:

@@ -217,7 +217,7 @@ def test_a_source_that_started_again_meanwhile_leaves_a_gap_nobody_can_count() -
 
 def test_our_own_messages_on_an_overlay_are_no_gap() -> None:
     following = StreamMerger()
-    following.unheard = "me"
+    following.own_source = "me"
     following.serve(OLD, [TOPIC], [])
     following.end(OLD)
     assert following.serve(NEW, [TOPIC], cursors({"me": (1, 10)})) == []

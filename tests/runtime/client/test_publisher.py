@@ -13,7 +13,7 @@ from tests.runtime.client.fake_fleet import (
 )
 
 from brokerwise.runtime.client.errors import MessageTooLargeError, UnknownTopicError
-from brokerwise.runtime.client.events import Refused
+from brokerwise.runtime.client.events import RequestRefused
 from brokerwise.runtime.client.publisher import UNKNOWN_GENERATION, Routes
 from brokerwise.runtime.protocol.fleet import Address, Axis, Route
 from brokerwise.runtime.protocol.frames import (
@@ -233,7 +233,7 @@ async def test_what_a_broker_does_not_take_is_told() -> None:
         async with fleet.client() as client:
             await client.publish("news", 1)
             fleet.brokers[0].tell("ann", Problem("unknown_topic", "not taken"))
-            await until(lambda: Refused("not taken") in fleet.notices)
+            await until(lambda: RequestRefused("not taken") in fleet.notices)
 
 
 async def test_what_was_published_before_the_end_still_goes_out() -> None:

@@ -30,9 +30,9 @@ from brokerwise.runtime.client.events import (
     Connected,
     Disconnected,
     GapTold,
-    Moved,
     Received,
     Retrying,
+    SessionMoved,
 )
 from brokerwise.runtime.client.inbox import MOST_EVENTS
 from brokerwise.runtime.client.subscriber import subscriptions
@@ -357,7 +357,7 @@ async def test_a_move_loses_nothing_and_shows_nothing_twice() -> None:
             assert old.all_heard(MovedFrame) == [MovedFrame(7)]
             assert new.all_heard(Subscribe)[0].cursors == (("news", "paper", 1, 1),)
         assert seqs(list(found)) == [1, 2, 3, 4, 5]
-        assert Moved("b0", "b1") in fleet.notices
+        assert SessionMoved("b0", "b1") in fleet.notices
 
 
 async def test_a_move_onto_a_broker_with_a_session_merges_the_two() -> None:

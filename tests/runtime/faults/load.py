@@ -11,9 +11,9 @@ from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import (
     Connected,
     GapTold,
-    Moved,
     Notice,
     Received,
+    SessionMoved,
 )
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.fleet.seeds import seed_of_count
@@ -42,7 +42,9 @@ class Subscriber:
 
     def broker(self) -> str:
         """Where it was connected last."""
-        places = [n.broker for n in self.notices if isinstance(n, Connected | Moved)]
+        places = [
+            n.broker for n in self.notices if isinstance(n, Connected | SessionMoved)
+        ]
         return places[-1]
 
     def last(self, topic: str, source: str) -> int:

@@ -5,7 +5,7 @@ import os
 import signal
 from pathlib import Path
 
-from brokerwise.runtime.client.events import Moved
+from brokerwise.runtime.client.events import SessionMoved
 from brokerwise.runtime.fleet.operator import BalanceOperator, Operator, follow_decision
 from brokerwise.runtime.protocol.balance import BalanceOptions, Proposal
 from brokerwise.runtime.protocol.frames import RequestToMove
@@ -35,8 +35,8 @@ class Killer:
         return True
 
 
-def moves_of(subscriber: Subscriber) -> list[Moved]:
-    return [notice for notice in subscriber.notices if isinstance(notice, Moved)]
+def moves_of(subscriber: Subscriber) -> list[SessionMoved]:
+    return [notice for notice in subscriber.notices if isinstance(notice, SessionMoved)]
 
 
 async def measured(load: Load) -> None:

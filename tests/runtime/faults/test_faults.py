@@ -135,7 +135,9 @@ def test_a_half_finished_move_is_resumed_after_the_coordinator_was_killed(
                 assert status.state == "done"
             await until(lambda: [s.broker() for s in moving] == targets, 5)
             for subscriber in moving:
-                moves = [n for n in subscriber.notices if type(n).__name__ == "Moved"]
+                moves = [
+                    n for n in subscriber.notices if type(n).__name__ == "SessionMoved"
+                ]
                 assert len(moves) == 1
             await load.finish()
             assert load.faults() == []

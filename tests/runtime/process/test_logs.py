@@ -42,7 +42,7 @@ def line(
             raise ValueError(error)
         except ValueError:
             trace = sys.exc_info()
-    name = "brokerwise.runtime.broker.admission"
+    name = "brokerwise.runtime.broker.connections"
     record = logging.LogRecord(name, logging.WARNING, "", 0, message, args, trace)
     return LineFormatter(process, format).format(record)
 
@@ -53,7 +53,7 @@ def test_a_line_has_time_level_process_logger_and_message() -> None:
     assert found.groups() == (
         "WARNING",
         "b0",
-        "broker.admission",
+        "broker.connections",
         "broker 'b 1' is lost",
     )
 
@@ -64,7 +64,7 @@ def test_a_line_of_json_says_the_same() -> None:
     assert said == {
         "level": "warning",
         "process": "b0",
-        "logger": "broker.admission",
+        "logger": "broker.connections",
         "message": "broker 'b 1' is lost",
     }
 
@@ -288,6 +288,23 @@ def test_a_process_that_is_not_told_what_to_be_says_so() -> None:
     assert found[2] == "broker"
     assert "expected a line of JSON" in found[4]
     assert "This program is started by: brokerwise up" in found[4]
+
+
+def test_a_broker_that_is_started_as_a_package_logs_under_names_of_modules() -> None:
+    launch = Launch("b7", "127.0.0.1", 0, KEYS.as_json(), coordinator="http://[::1]:1")
+    with subprocess.Popen(
+        [sys.executable, "-m", "brokerwise.runtime.broker"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdin is not None and child.stderr is not None
+        child.stdin.write(msgspec.json.encode(launch) + b"\n")
+        child.stdin.flush()
+        first = child.stderr.readline().decode().strip()
+        child.kill()
+    found = LINE.fullmatch(first)
+    assert found is not None
+    assert found[3] == "broker.process"
 
 
 def process(failure: str, format: LogFormat) -> "subprocess.CompletedProcess[bytes]":

@@ -12,11 +12,11 @@ from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.planners.balance.options import Options
-from brokerwise.runtime.balancing.settings import Settings
+from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.simulation import simulator
 from brokerwise.runtime.simulation.paper import Paper, paper_world
 from brokerwise.runtime.simulation.result import (
-    Move,
+    SimulatedMove,
     SimulationResult,
     figures,
     over_time,
@@ -27,8 +27,8 @@ from brokerwise.runtime.simulation.world import SteppedRates, Timeline, World
 SMALL = Paper(4, 300, 60, 1_200)
 
 
-def with_policy(policy: str, **more: float) -> Settings:
-    return Settings(Options(policy, alpha=0.1), **more)  # type: ignore[arg-type]
+def with_policy(policy: str, **more: float) -> BalancerSettings:
+    return BalancerSettings(Options(policy, alpha=0.1), **more)  # type: ignore[arg-type]
 
 
 def recounted(world: World, run: SimulationResult) -> list[list[int]]:
@@ -120,7 +120,7 @@ def test_late_and_noisy_reports_move_nobody_twice_within_the_window(
 ) -> None:
     options = Options(policy, alpha=0.02, gamma=0.3)
     asked = SimulationOptions(
-        balancing=Settings(options, window_seconds=200, confirm=1),
+        balancing=BalancerSettings(options, window_seconds=200, confirm=1),
         delay=3,
         noise=0.2,
     )
@@ -134,7 +134,7 @@ def test_somebody_does_move_twice_when_nothing_holds_it_back() -> None:
     """Else the test above would show nothing."""
     options = Options("ldm", alpha=0.02)
     asked = SimulationOptions(
-        balancing=Settings(options, window_seconds=0, confirm=1), noise=0.2
+        balancing=BalancerSettings(options, window_seconds=0, confirm=1), noise=0.2
     )
     run = simulate(paper_world(Paper(4, 120, 60, 1_800), 3), asked)
     between = run.least_seconds_between_moves()
@@ -207,7 +207,9 @@ def test_the_least_time_between_moves_is_that_of_one_user() -> None:
     run = simulate(
         still_world([[1], []]), SimulationOptions(balancing=with_policy("none"))
     )
-    moves = [Move(at, user, 0, 1) for at, user in ((0, 0), (5, 1), (30, 0), (50, 1))]
+    moves = [
+        SimulatedMove(at, user, 0, 1) for at, user in ((0, 0), (5, 1), (30, 0), (50, 1))
+    ]
     assert replace(run, moves=tuple(moves)).least_seconds_between_moves() == 30
 
 

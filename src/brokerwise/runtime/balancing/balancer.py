@@ -6,11 +6,14 @@ The coordinator of a running fleet and the simulator run the same one.
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import isfinite
 
 import numpy as np
 
+from brokerwise.model.errors import InputError
 from brokerwise.model.rebalancing import Rebalancing
+from brokerwise.model.units import checked_count
 from brokerwise.planners.balance.options import Options
 from brokerwise.planners.balance.problem import Problem
 from brokerwise.planners.balance.solve import solve as solve_balance
@@ -26,11 +29,44 @@ from brokerwise.runtime.balancing.events import (
     Resumed,
     Verdict,
 )
-from brokerwise.runtime.balancing.settings import BUDGET_SECONDS, Settings
 
 Solve = Callable[[Problem, Options], Rebalancing]
 
+BUDGET_SECONDS = 3_600.0  # what `hourly_moves` is counted over
 _NUMBER = re.compile(r"[\d.,]*\d")
+
+
+@dataclass(frozen=True)
+class BalancerSettings:
+    """What is asked of the planner, and the hysteresis around it.
+
+    Attributes
+    ----------
+    window_seconds
+        How long a session that was moved stays where it is.
+    confirm
+        How many reports in a row must call for moves before some are ordered.
+    hourly_moves
+        How many moves at most are ordered within any hour; None: any number.
+    remembered
+        How many verdicts can be listed; the oldest go first.
+    """
+
+    options: Options = field(default_factory=Options)
+    window_seconds: float = 300.0
+    confirm: int = 2
+    hourly_moves: int | None = None
+    remembered: int = 1_000
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.window_seconds) and self.window_seconds >= 0):
+            raise InputError(
+                f"window_seconds: found {self.window_seconds!r}, expected 0 or more"
+            )
+        checked_count(self.confirm, "confirm", least=1)
+        if self.hourly_moves is not None:
+            checked_count(self.hourly_moves, "hourly_moves")
+        checked_count(self.remembered, "remembered", least=1)
 
 
 class Balancer:
@@ -49,7 +85,9 @@ class Balancer:
     done in `handle`, and takes as long as the planner.
     """
 
-    def __init__(self, settings: Settings, solve: Solve = solve_balance) -> None:
+    def __init__(
+        self, settings: BalancerSettings, solve: Solve = solve_balance
+    ) -> None:
         self.settings = settings
         self._solve = solve
         self._recent = RecentMoves(settings.window_seconds)
@@ -69,7 +107,7 @@ class Balancer:
 
     @property
     def status(self) -> str:
-        """What it found last, in words."""
+        """What it concluded last, in words."""
         return self._status
 
     @property
@@ -94,7 +132,7 @@ class Balancer:
                     self._note(at, "resumed: waiting for reports")
         return []
 
-    def change(self, settings: Settings) -> None:
+    def change(self, settings: BalancerSettings) -> None:
         """Go by other settings from now on; what is known of moves is kept."""
         self.settings = settings
         self._recent.window_seconds = settings.window_seconds
@@ -175,7 +213,7 @@ class Balancer:
 
     def _end(self, at: float, key: Key, broker: Key | None) -> None:
         known = self._recent.end(at, key, broker)
-        if not known:  # told again after a restart, or moved by somebody else
+        if not known:  # repeated after a restart, or ordered by an operator
             self._spent.append((at, int(broker is not None)))
             return
         self._ended.append(broker is not None)

@@ -1,4 +1,4 @@
-"""What the balancer is told, and what it asks for.
+"""The balancer's events and commands.
 
 Sessions and brokers are named by anything that can be a key of a dictionary. Times
 are seconds from any beginning, the same for all events.
@@ -26,11 +26,11 @@ class LoadReported:
     Attributes
     ----------
     keys
-        Who each session of the snapshot is.
+        The key of each session of the snapshot.
     open, closing
         Of each broker, as in `Problem`.
     brokers
-        Who each broker is; None: its number in the snapshot.
+        The key of each broker; None: its number in the snapshot.
     held
         Sessions that must stay, whatever the balancer knows; None: none.
     """
@@ -76,14 +76,14 @@ class LoadReported:
 
     @property
     def names(self) -> Sequence[Key]:
-        """Who each broker is."""
+        """The key of each broker."""
         return range(self.snapshot.brokers) if self.brokers is None else self.brokers
 
 
 @dataclass(frozen=True)
 class MoveOrdered:
-    """A session is to move, by the word of somebody other than this balancer: an
-    operator, or the balancer of an earlier process. The balancer waits for its end."""
+    """A move that this balancer did not order: an operator did, or the balancer of an
+    earlier process. The balancer waits for its end."""
 
     at: float
     key: Key

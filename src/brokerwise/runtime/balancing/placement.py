@@ -1,4 +1,4 @@
-"""Which broker a session goes to. Pure: who is there and whose turn it is come in.
+"""Which broker a session goes to. Pure: candidates and the turn come in.
 
 Candidates are in the order of their names, so that equal ones give the same answer.
 """
@@ -13,15 +13,15 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A broker that may be given sessions; `point` is None if nobody said where."""
+    """A broker that may be given sessions; `point` is None if its place is unknown."""
 
     name: str
     point: Point | None = None
 
 
 def nearest(candidates: Sequence[Candidate], point: Point | None, turn: int) -> str:
-    """The one that is least far away, the first by name of several; by turns where
-    the user, or every broker, has no place."""
+    """The nearest broker, of several the first by name; round robin if the place of
+    the user, or of every broker, is unknown."""
     placed = [c for c in candidates if c.point is not None]
     if point is None or not placed:
         return round_robin(candidates, point, turn)

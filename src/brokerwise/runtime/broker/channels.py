@@ -1,10 +1,10 @@
 """Channel subscriptions at a broker. No I/O.
 
-`ChannelSubscriptions` has what sessions ask for, and what there is to say about it to
-the data cluster; `data_cluster` says it, and brings the answers. `ResultLogs` follows
-the logs of results, once for each topic that anyone here has, from a position of its
-own, and hands what comes to all sessions by way of the router. A session that begins
-earlier catches up by itself first.
+`ChannelSubscriptions` has what sessions ask for, and what the data cluster is to know
+of it; `data_cluster` sends that, and brings the answers. `ResultLogs` follows the logs
+of results, once for each topic that has a session here, from a position of its own, and
+hands what comes to all sessions through the router. A session that begins earlier
+catches up first.
 """
 
 import logging
@@ -39,7 +39,7 @@ class ResultLog:
     """The log of one topic's results.
 
     `position` is the last result handed on, `last` the last that there is, as far
-    as we have heard. There may be more if there is `news`. Sessions that are `apart`
+    as is known. There may be more if there is `news`. Sessions that are `apart`
     have had everything up to a position of their own, or want nothing before it: they
     catch up, or wait until it is reached.
     """
@@ -58,7 +58,7 @@ class ResultLog:
         return (*self.topic.sessions, *self.apart)
 
     def seen_by(self, session: Session) -> int:
-        """What a session has had, as far as we know."""
+        """The last result that a session has had, as far as is known."""
         epoch, seq = session.cursors.get((self.topic.name, SOURCE), (0, 0))
         known = seq if epoch == self.subscription else self.position
         return min(known, self.apart.get(session, known))
@@ -76,7 +76,7 @@ class ResultLogs:
         return self._logs.get(topic)
 
     def serving(self) -> tuple[UserCursor, ...]:
-        """Everyone who is served here, with what they have had as far as we know."""
+        """The users that are served here, with the last result that each has had."""
         return tuple(
             UserCursor(session.user, results.subscription, results.seen_by(session))
             for results in self._logs.values()
@@ -86,7 +86,7 @@ class ResultLogs:
     # What to fetch, and what came
 
     def pulls(self, *, all_of_them: bool = False) -> tuple[Pull, ...]:
-        """Nothing for sessions that have much to read still."""
+        """What to fetch; nothing for sessions with a large backlog."""
         found: dict[Pull, None] = {}
         for results in self._logs.values():
             if all_of_them or results.news or results.position < results.last:
@@ -100,15 +100,15 @@ class ResultLogs:
         """True while a session catches up."""
         return any(any(results.behind()) for results in self._logs.values())
 
-    def note_news(self, subscriptions: Iterable[int]) -> None:
+    def mark_new(self, subscriptions: Iterable[int]) -> None:
         """Some subscriptions have new results."""
         for results in map(self._numbered, subscriptions):
             if results is not None:
                 results.news = True
 
     def take_results(self, asked: Collection[Pull], answer: PullAnswer) -> None:
-        """Results have come. Those that begin where nobody asked for are what is left:
-        what was before them is not kept any more."""
+        """Results have come. If they begin elsewhere than asked for, the results before
+        them have been deleted."""
         for found in answer.pulled:
             results = self._numbered(found.subscription)
             if results is not None:
@@ -145,7 +145,7 @@ class ResultLogs:
                 results.position = new[-1].seq
                 self._router.hand_on(results.topic, Released(tuple(new)))
             results.news = results.news and results.position < found.last
-        self._admit(results)
+        self.admit(results.topic.name)
 
     def _catch_up(
         self, results: ResultLog, session: Session, at: int, items: list[RoutedMessage]
@@ -156,7 +156,7 @@ class ResultLogs:
         self._router.delivery.write_to(session, results.topic, due)
         results.apart[session] = due[-1].seq if due else at
 
-    # Who has which
+    # Sessions and their logs
 
     def follow(self, given: Subscription) -> None:
         """From the last result that there is, unless it is followed already."""
@@ -185,17 +185,15 @@ class ResultLogs:
         return given.topic, SOURCE, given.subscription, at
 
     def admit(self, topic: str) -> None:
-        self._admit(self._logs[topic])
-
-    def _admit(self, results: ResultLog) -> None:
-        """Those who are where all others are get what comes with them from now on."""
+        """Sessions that have caught up get what comes together with all others."""
+        results = self._logs[topic]
         for session in [s for s, at in results.apart.items() if at == results.position]:
             del results.apart[session]
             self._router.delivery.write(results.topic)
             results.topic.add(session)
 
     def detach(self, session: Session, topic: str) -> None:
-        """A log that nobody here has any more is not followed."""
+        """A log without sessions is not followed."""
         session.topics.discard(topic)
         results = self._logs.get(topic)
         if results is None:
@@ -207,7 +205,7 @@ class ResultLogs:
             self._forget(results)
 
     def _end(self, results: ResultLog) -> None:
-        """There is no such subscription any more."""
+        """The subscription has ended."""
         name = results.topic.name
         log.info("%r has ended, for %d sessions", name, len(results.sessions()))
         text = f"{name!r} has ended: its channel was dropped, or nobody spoke of it"
@@ -248,8 +246,8 @@ class _Question:
 class ChannelSubscriptions:
     """What the sessions of a broker have of channels; `logs` brings them the results.
 
-    The shell asks what there is to say to the data cluster (`wanted`, `ended`,
-    `offline`, `seen`), says it, and brings the answers.
+    The shell sends what waits for the data cluster (`wanted`, `ended`, `offline`,
+    `seen`), and brings the answers.
     """
 
     def __init__(self, router: MessageRouter) -> None:
@@ -281,14 +279,14 @@ class ChannelSubscriptions:
     def unsubscribe(
         self, session: Session, topics: Iterable[str], *, elsewhere: bool
     ) -> tuple[str, ...]:
-        """A client wants topics no more, or not from here; returns those that it had
-        or waited for."""
-        told = self._offline if elsewhere else self._ended
+        """A client has unsubscribed, or has the topics `elsewhere`; returns those that
+        it had or waited for."""
+        unsent = self._offline if elsewhere else self._ended
         left = []
         for topic in topics:
             if self._withdraw(session, topic) or topic in session.topics:
                 left.append(topic)
-                self._leave(session, topic, told)
+                self._leave(session, topic, unsent)
         return tuple(left)
 
     def close(self, session: Session) -> None:
@@ -320,10 +318,12 @@ class ChannelSubscriptions:
                 self._resolve(asked, topic)
         return waited
 
-    def _leave(self, session: Session, topic: str, told: dict[UserTopic, None]) -> None:
+    def _leave(
+        self, session: Session, topic: str, unsent: dict[UserTopic, None]
+    ) -> None:
         self.logs.detach(session, topic)
         if not self._has_another(session, topic):
-            told[UserTopic(session.user, topic)] = None
+            unsent[UserTopic(session.user, topic)] = None
 
     def _has_another(self, session: Session, topic: str) -> bool:
         """True if the user has the topic on another connection by now."""
@@ -334,7 +334,7 @@ class ChannelSubscriptions:
             s.user == session.user for s in results.sessions()
         )
 
-    # What there is to say to the data cluster
+    # What to send to the data cluster
 
     def is_waiting(self) -> bool:
         """True if a subscription waits for an answer."""
@@ -353,7 +353,7 @@ class ChannelSubscriptions:
     def seen(self) -> tuple[UserCursor, ...]:
         return tuple(UserCursor(user, n, seq) for (user, n), seq in self._seen.items())
 
-    def mark_told(
+    def mark_sent(
         self,
         ended: Iterable[UserTopic] = (),
         offline: Iterable[UserTopic] = (),
@@ -369,8 +369,8 @@ class ChannelSubscriptions:
                 del self._seen[at.user, at.subscription]
 
     def reset(self) -> None:
-        """All sessions have been hung up on, and our epoch is given up: what was to
-        be said under it holds no longer."""
+        """All sessions have ended, and so has our epoch: what was to be sent under it
+        is void."""
         self._ended.clear()
         self._offline.clear()
         self._seen.clear()
@@ -378,7 +378,7 @@ class ChannelSubscriptions:
     # What the data cluster answers
 
     def take_answer(self, asked: Iterable[Interest], answer: SubscribeAnswer) -> None:
-        """The answer to what was wanted. Someone who has gone meanwhile is offline."""
+        """The answer to `wanted`. A user that has gone meanwhile is offline."""
         current = {(w.user, w.topic) for w in asked if self._is_asked(w)}
         for found in answer.given:
             key = (found.user, found.topic)
@@ -407,7 +407,7 @@ class ChannelSubscriptions:
         return question is not None and question.wanted is wanted
 
     def _resolve(self, asked: _PendingRequest, topic: str) -> None:
-        """One topic less to wait for; with the last one the client hears of it."""
+        """One topic less to wait for; after the last one the client is answered."""
         asked.missing.discard(topic)
         mine = self._unconfirmed.get(asked.session, {})
         if not asked.missing and asked in mine:

@@ -1,9 +1,9 @@
-"""The connections of a broker: who is let in, whose turn it is, who is cut off.
+"""The connections of a broker: who may log in, whose turn it is, who is cut off.
 
 A connection is refused here (no room: `ConnectionLimit`; wrong token, name or version:
 `check_login`; no login in time: `Connections.tick`), a slow reader is cut off here
-(`overflowed`), and so is one that does not acknowledge (`keep_alive`). Frames of those
-who have logged in go to `SessionHandler`, in turns.
+(`overflowed`), and so is one that does not acknowledge (`keep_alive`). Frames of
+sessions that have logged in go to `SessionHandler`, in turns.
 """
 
 import asyncio
@@ -62,8 +62,8 @@ class RefusedLoginError(BrokerwiseError):
 
 
 def check_login(keys: Keys, login: Login) -> Role:
-    """Who has logged in: a user, or another broker. Raises RefusedLoginError. The
-    messages of another broker keep the source that they came with."""
+    """The role that a login has: a user's, or another broker's. Raises
+    RefusedLoginError. The messages of another broker keep their source."""
     holder = keys.holder(login.token)
     if holder is None or holder.name != login.user or holder.role is Role.OPERATOR:
         raise RefusedLoginError(f"wrong token for {login.user!r}")
@@ -118,8 +118,8 @@ class ConnectionLimit:
         return "this broker is full: it can take no more connections now"
 
     def report(self) -> None:
-        """Log what was refused since the last line, now and then: strangers must not
-        fill the log."""
+        """Log what was refused since the last line, every REPORT_SECONDS at most:
+        strangers must not fill the log."""
         count, now = self.refused - self._reported, self._clock()
         if count and now - self._reported_at >= REPORT_SECONDS:
             self._reported, self._reported_at = self.refused, now
@@ -132,10 +132,12 @@ class ConnectionLimit:
 
 
 class IncomingConnection(SessionConnection, Protocol):
-    """What we need of a connection beyond what a session does."""
+    """What we need of a connection beyond what a session does. `peer` is the address
+    and port of the other end."""
 
     owner: Any
     opened_at: float
+    peer: str
 
     def pause_reading(self) -> None: ...
 
@@ -162,8 +164,8 @@ class Connections:
     """Hands the frames of each connection to the session handler, in turns.
 
     A turn ends after some messages, bytes or deliveries: a publisher with more to
-    say waits for the next, in which everyone else is heard too. `carry_out` does what
-    the handler's commands say.
+    send waits for the next, after all others. `carry_out` does what the handler's
+    commands say.
     """
 
     def __init__(
@@ -215,7 +217,7 @@ class Connections:
             frame = decode_from_client(text)
             if session is None:
                 self._log_in(connection, frame)
-            elif not session.closing or _is_heard_out(session, frame):
+            elif not session.closing or _may_still_publish(session, frame):
                 self._hear(connection, session, frame)
         except FrameError as error:
             self._refuse(connection, CloseCode.MALFORMED, error.message)
@@ -257,7 +259,8 @@ class Connections:
             connection.resume_reading()
 
     def keep_alive(self) -> None:
-        """Be heard by all, and hang up on those who never acknowledge."""
+        """Send a sign of life to idle sessions, and hang up on those that do not
+        acknowledge."""
         now = self._loop.time()
         for session in list(self.sessions):
             if session.closing:
@@ -309,8 +312,8 @@ class Connections:
                 self._over_rate.append(connection)
 
     def _end_turn(self) -> None:
-        """Write what was published, confirm it, and let in those who were held back;
-        not while subscribers who do read have much to read."""
+        """Write what was published, confirm it, and read again from publishers that
+        were held back, unless subscribers have a large backlog."""
         self._turn = None
         self._router.delivery.flush()
         for session, connection in self._unconfirmed.items():
@@ -322,13 +325,13 @@ class Connections:
                     self._held_back.append(connection)
         self._unconfirmed.clear()
         if not self._checks_again:
-            self._let_in()
+            self._resume_held_back()
 
-    def _let_in(self) -> None:
+    def _resume_held_back(self) -> None:
         congested = bool(self._held_back) and self._router.is_congested()
         self._checks_again = congested
         if congested:
-            self._loop.call_later(_CONGESTED_PAUSE, self._let_in)
+            self._loop.call_later(_CONGESTED_PAUSE, self._resume_held_back)
             return
         waiting, self._held_back = self._held_back, []
         for connection in waiting:
@@ -340,7 +343,9 @@ class Connections:
         if isinstance(session, Session):
             self.hang_up(session, code, reason)
         else:
-            limited(log, "refused").warning("connection refused: %r (%d)", reason, code)
+            limited(log, "refused").warning(
+                "connection refused from %s: %r (%d)", connection.peer, reason, code
+            )
             self._strangers.pop(connection, None)
             connection.owner = Session(connection, "", "", self._loop.time())
             connection.owner.close(code, reason)
@@ -370,8 +375,8 @@ def _log_closed(session: Session) -> None:
         )
 
 
-def _is_heard_out(session: Session, frame: FromClient) -> bool:
-    """A publisher that has not heard yet that we leave still gets through."""
+def _may_still_publish(session: Session, frame: FromClient) -> bool:
+    """A publisher that does not know yet that the broker leaves is still served."""
     leaving = session.closing == CloseCode.LEAVING
     return leaving and isinstance(frame, Publish | Forward)
 

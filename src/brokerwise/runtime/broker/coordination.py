@@ -1,6 +1,6 @@
-"""What a broker and the coordinator say to each other: registration, lease, routes.
+"""The broker's calls to the coordinator: registration, lease, routes.
 
-A lost lease is noticed in `CoordinatorClient.renew`, once every HEARTBEAT_SECONDS;
+A lost lease is noticed in `Coordination.renew`, once every HEARTBEAT_SECONDS;
 `process` then fences the broker (and does so by itself after it was frozen). Joins and
 leaves of topics go out from `_settle_routes`, look-ups of routes from `_look_up`.
 """
@@ -17,8 +17,7 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.peers import Peers
 from brokerwise.runtime.broker.router import LookUpRoute, MessageRouter
 from brokerwise.runtime.broker.subscriptions import (
-    AskDataCluster,
-    Command,
+    CoordinatorCommand,
     JoinTopics,
     LeaveTopic,
     SessionHandler,
@@ -44,8 +43,8 @@ from brokerwise.runtime.protocol.limits import HEARTBEAT_SECONDS, LEASE_SECONDS
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
-JOIN_PAUSE = 0.005  # seconds: who subscribes in the meantime joins in the same request
-LEAVE_PAUSE = 1.0  # a topic that nobody wanted for so long is left
+JOIN_PAUSE = 0.005  # seconds: subscriptions of that time go in one request
+LEAVE_PAUSE = 1.0  # seconds without a session, after which a topic is left
 TOPICS_AT_ONCE = 2_000  # in a request, so that it is answered in time
 
 
@@ -57,7 +56,7 @@ class LeaseState(Enum):
     UNKNOWN = "unknown"
 
 
-class CoordinatorClient:
+class Coordination:
     """Keeps a broker's lease, and its routes in step with its sessions.
 
     While the coordinator cannot be reached the broker goes on with what it has;
@@ -124,11 +123,11 @@ class CoordinatorClient:
             return found
 
     async def renew(self, heartbeat: Heartbeat) -> LeaseState:
-        """Report once, and see how the lease stands.
+        """Send a heartbeat, and return how the lease stands.
 
-        Without an answer it stands if the coordinator is down, for then nobody can
-        have taken over; not if another broker has renewed its own just now, and we
-        still cannot.
+        Without an answer the lease holds if the coordinator is down, for then no other
+        broker can have taken over. It is lost if another broker has just renewed its
+        own while this one still cannot.
         """
         answer = await self._report(heartbeat)
         if (
@@ -173,7 +172,8 @@ class CoordinatorClient:
         return any([found < just_now for found in await asyncio.gather(*asked)])
 
     async def leave_fleet(self) -> None:
-        """Say that this broker ends, so that nobody waits for its lease to lapse."""
+        """Tell the coordinator that this broker ends, so that it need not wait for the
+        lease to lapse."""
         log.info("leaves the fleet")
         content = Departure(self._router.name, self.epoch)
         try:
@@ -181,29 +181,19 @@ class CoordinatorClient:
         except BrokerwiseError:
             return
 
-    def carry_out(self, command: Command) -> None:
+    def carry_out(self, command: CoordinatorCommand) -> None:
+        """Ask the coordinator soon, in one request with what else is waiting."""
         match command:
             case JoinTopics():
-                self.join()
+                self._start("routes", self._settle_routes)
             case LeaveTopic(topic):
-                self.leave(topic)
+                self._leaving[topic] = None
+                self._loop.call_later(
+                    LEAVE_PAUSE, self._start, "routes", self._settle_routes
+                )
             case LookUpRoute(topic):
-                self.look_up(topic)
-            case AskDataCluster():
-                raise ValueError("that is not for the coordinator")
-
-    def join(self) -> None:
-        """Ask for the topics that subscriptions wait for, very soon."""
-        self._start("routes", self._settle_routes)
-
-    def leave(self, topic: str) -> None:
-        """Leave a topic if nobody wants it here for a while."""
-        self._leaving[topic] = None
-        self._loop.call_later(LEAVE_PAUSE, self._start, "routes", self._settle_routes)
-
-    def look_up(self, topic: str) -> None:
-        self._looking_up[topic] = None
-        self._start("look-ups", self._look_up)
+                self._looking_up[topic] = None
+                self._start("look-ups", self._look_up)
 
     async def knows(self, topic: str) -> bool:
         """True if there is such a topic; its route is known then."""
@@ -236,7 +226,7 @@ class CoordinatorClient:
         backoff = Backoff()
         await asyncio.sleep(JOIN_PAUSE)
         while self._handler.is_waiting() or self._leaving:
-            leaving = _taken(self._leaving, TOPICS_AT_ONCE)
+            leaving = _take_first(self._leaving, TOPICS_AT_ONCE)
             request = JoinRequest(
                 self._router.name,
                 self.epoch,
@@ -286,7 +276,11 @@ class CoordinatorClient:
     async def _renewed(self, url: str) -> float:
         try:
             health = await self._http.ask(
-                f"{_http(url)}/health", None, BrokerHealth, method="GET", ssl=self._tls
+                f"{http_url(url)}/health",
+                None,
+                BrokerHealth,
+                method="GET",
+                ssl=self._tls,
             )
         except BrokerwiseError:
             return float("inf")
@@ -300,14 +294,14 @@ class CoordinatorClient:
         )
 
 
-def _taken(waiting: dict[str, None], most: int) -> tuple[str, ...]:
-    """Those that have waited longest, who wait no more."""
+def _take_first(waiting: dict[str, None], most: int) -> tuple[str, ...]:
+    """Remove and return those that have waited longest."""
     found = tuple(islice(waiting, most))
     for name in found:
         del waiting[name]
     return found
 
 
-def _http(url: str) -> str:
-    """The address of a broker's pages: the same port as its sessions."""
+def http_url(url: str) -> str:
+    """The address of a broker's HTTP API: the same port as its sessions."""
     return "http" + url.removeprefix("ws")

@@ -1,6 +1,6 @@
-"""What a broker and the data cluster say to each other.
+"""The broker's calls to the data cluster.
 
-`DataClusterClient` tells it what `channels` has to say, and fetches results.
+`DataClusterClient` reports what `channels` has for it, and fetches results.
 `DatasetFeeder` sends on the records that clients publish to datasets, or that come out
 of topics.
 """
@@ -12,7 +12,6 @@ import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -40,34 +39,19 @@ from brokerwise.runtime.protocol.names import DATASET
 
 T = TypeVar("T")
 SUBSCRIPTIONS_AT_ONCE = 2_000  # in a request, so that it is answered in time
-SAY_ALL_SECONDS = 30.0  # how often the data cluster hears of everyone served
-LOOK_SECONDS = 5.0  # how often it checks for results that it was not told of
+FULL_REPORT_SECONDS = 30.0  # between two reports of all users served
+LOOK_SECONDS = 5.0  # between two checks for results without a notification
 ANSWER_SECONDS = 10.0
 DRAIN_SECONDS = 2.0  # for what waits to be fed when the broker ends
 CATCH_UP_PAUSE = 0.05  # while a session that catches up reads what it has
 _STALE = 409
 GATHER_SECONDS = 0.1  # records that come within it go together
 BATCH_BYTES = 1 << 20
-_LOOK_SECONDS = 0.02
+_DRAIN_CHECK_SECONDS = 0.02
 QUEUED_BYTES = 64 << 20  # that wait for a data cluster that cannot be reached
 Send = Callable[[str, bytes], Awaitable[None]]
 
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Queue:
-    """The records that wait for one dataset."""
-
-    records: deque[bytes] = field(default_factory=deque)
-
-    def batch(self) -> bytes:
-        lines: list[bytes] = []
-        size = 0
-        while self.records and (not lines or size < BATCH_BYTES):
-            lines.append(self.records.popleft())
-            size += len(lines[-1]) + 1
-        return b"\n".join(lines)
 
 
 class DatasetFeeder:
@@ -81,7 +65,7 @@ class DatasetFeeder:
         self._is_dropping = False  # since the last that was sent, and that was logged
         self._send = send
         self._name = name
-        self._queues: dict[str, _Queue] = {}
+        self._queues: dict[str, deque[bytes]] = {}  # by dataset
         self._queued = 0
         self._batches = 0
         self._began = secrets.token_hex(6)
@@ -94,7 +78,7 @@ class DatasetFeeder:
             self._drop("too much waits for the data cluster")
             return "the data cluster cannot be reached, and too much waits for it"
         name = topic.removeprefix(DATASET)
-        self._queues.setdefault(name, _Queue()).records.append(record)
+        self._queues.setdefault(name, deque()).append(record)
         self._queued += len(record)
         self._arrived.notify()
         return ""
@@ -113,17 +97,16 @@ class DatasetFeeder:
             await asyncio.sleep(GATHER_SECONDS)
             for name in list(self._queues):
                 queue = self._queues.pop(name)
-                while queue.records:
-                    waiting = len(queue.records)
-                    body = queue.batch()
-                    await self._deliver(name, body, waiting - len(queue.records))
+                while queue:
+                    batch = _take_batch(queue)
+                    await self._deliver(name, b"\n".join(batch), len(batch))
 
     async def drain(self, seconds: float) -> None:
-        """Let `run` send what waits, for so long at most."""
+        """Wait until `run` has sent what waits, at most `seconds`."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         while self._queued and loop.time() < until:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_DRAIN_CHECK_SECONDS)
 
     async def _deliver(self, dataset: str, body: bytes, count: int) -> None:
         self._batches += 1
@@ -149,6 +132,16 @@ class DatasetFeeder:
                     )
             await asyncio.sleep(backoff.pause())
         self._queued -= len(body) - count + 1
+
+
+def _take_batch(queue: deque[bytes]) -> list[bytes]:
+    """The records that waited longest, up to BATCH_BYTES but at least one."""
+    records = [queue.popleft()]
+    size = len(records[0]) + 1
+    while queue and size < BATCH_BYTES:
+        records.append(queue.popleft())
+        size += len(records[-1]) + 1
+    return records
 
 
 def record_sender(
@@ -182,8 +175,8 @@ class DataClusterClient:
     """Keeps the data cluster and `ChannelSubscriptions` in step once it is started.
 
     While the data cluster cannot be reached, subscriptions to channels wait and
-    everything else goes on. What changes who is served where goes one request after
-    the other, so that the data cluster hears of it in order.
+    everything else goes on. Requests that change which broker serves a user go one
+    after the other, so that the data cluster gets them in order.
     """
 
     def __init__(
@@ -206,7 +199,7 @@ class DataClusterClient:
         self._feeder = feeder
         self._news = Signal()
         self._results = Signal()
-        self._said_all_at = 0.0
+        self._reported_all_at = 0.0
         self._created = 0  # the epoch under which the data cluster knows us
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -220,8 +213,7 @@ class DataClusterClient:
         self._tasks = [loop.create_task(work) for work in works]
 
     async def close(self) -> None:
-        """Say what is left to say, and feed what is left to feed, if that can be done
-        at once."""
+        """Report and feed what is left, if that can be done at once."""
         if self._tasks:
             await self._feeder.drain(DRAIN_SECONDS)
         for task in self._tasks:
@@ -230,15 +222,15 @@ class DataClusterClient:
         if self._tasks and self._created == self._creation().epoch:
             with suppress(BrokerwiseError, TimeoutError):
                 async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
-                    await self._say()
+                    await self._report()
         await self._http.close()
 
-    def send_news(self) -> None:
-        """`ChannelSubscriptions` has something to say."""
+    def send_soon(self) -> None:
+        """`ChannelSubscriptions` has something to send."""
         self._news.notify()
 
     def take_notification(self, notification: Notification) -> None:
-        self._channels.logs.note_news(notification.subscriptionIds)
+        self._channels.logs.mark_new(notification.subscriptionIds)
         self._results.notify()
 
     # One request after the other
@@ -248,7 +240,7 @@ class DataClusterClient:
         while True:
             try:
                 await self._create()
-                await self._say()
+                await self._report()
                 await self._subscribe()
                 if logged:
                     log.info("the data cluster answers again")
@@ -272,25 +264,25 @@ class DataClusterClient:
             log.info("known to the data cluster, with epoch %d", creation.epoch)
             self._results.notify()
 
-    async def _say(self) -> None:
-        """Who has left, and what was seen; each second at least, so that the data
-        cluster knows that we live."""
+    async def _report(self) -> None:
+        """Unsubscriptions, and what was acknowledged; once a second at least, as a
+        sign of life."""
         epoch, name = self._created, self._creation().broker
         ended = self._channels.ended()
         if ended:
             leaving = UnsubscribeRequest(name, epoch, ended)
             await self._ask("/unsubscribe", leaving, Instance)
-            self._channels.mark_told(ended=ended)
+            self._channels.mark_sent(ended=ended)
         offline, seen = self._channels.offline(), self._channels.seen()
         news = AcknowledgeRequest(name, epoch, seen, offline, self._serving())
         await self._ask("/acknowledge", news, Instance)
-        self._channels.mark_told(offline=offline, seen=seen)
+        self._channels.mark_sent(offline=offline, seen=seen)
 
     def _serving(self) -> tuple[UserCursor, ...]:
         now = asyncio.get_running_loop().time()
-        if now - self._said_all_at < SAY_ALL_SECONDS:
+        if now - self._reported_all_at < FULL_REPORT_SECONDS:
             return ()
-        self._said_all_at = now
+        self._reported_all_at = now
         return self._channels.logs.serving()
 
     async def _subscribe(self) -> None:
@@ -304,8 +296,8 @@ class DataClusterClient:
     # Results
 
     async def _pull(self) -> None:
-        """Fetch what is new, for as long as there is any. Now and then look at all:
-        a notification may have been lost with its sender."""
+        """Fetch new results while there are any. Every LOOK_SECONDS check all logs: a
+        notification may have been lost with its sender."""
         backoff = Backoff()
         loop = asyncio.get_running_loop()
         looked_at = loop.time()

@@ -22,21 +22,24 @@ from brokerwise.runtime.protocol.fleet import (
 )
 
 AVERAGE_SECONDS = 60.0  # channels run every few seconds: their bursts even out
-_FORGOTTEN = 0.001  # weight of what is as good as unknown
+_FORGOTTEN = 0.001  # weight below which a former rate is forgotten
 
 
 class TopicLoads:
-    """Looks at the counters of the topics. A topic's load is what it received and
+    """Rates from the counters of topics. A topic's load is what it received and
     what it delivered: the load law, as it happens."""
 
     def __init__(self, router: MessageRouter) -> None:
         self._router = router
-        self._rates: dict[str, tuple[MovingRate, MovingRate]] = {}
+        self._rates: dict[Topic, tuple[MovingRate, MovingRate]] = {}
 
     def look(self, now: float) -> None:
-        """Bring the averages up to date; once a second is often enough."""
-        for topic in self._router.topics.values():
+        """Bring the averages up to date, and drop those of topics that are gone; once a
+        second is often enough."""
+        topics = self._router.topics.values()
+        for topic in topics:
             self._rates_of(topic, now)
+        self._rates = {topic: self._rates[topic] for topic in topics}
 
     def totals(self) -> tuple[int, int]:
         """All messages received, and all deliveries."""
@@ -62,17 +65,17 @@ class TopicLoads:
         )
 
     def _rates_of(self, topic: Topic, now: float) -> tuple[float, float]:
-        rates = self._rates.get(topic.name)
+        rates = self._rates.get(topic)
         if rates is None:
             rates = MovingRate(now, topic.received), MovingRate(now, topic.delivered)
-            self._rates[topic.name] = rates
+            self._rates[topic] = rates
         received, delivered = rates
         return received.look(topic.received, now), delivered.look(topic.delivered, now)
 
 
 @dataclass(frozen=True)
 class _FormerRate:
-    """What was known of a topic when its last session left, at that time."""
+    """The rate of a topic when its last session left, at that time."""
 
     rate: float
     weight: float
@@ -85,9 +88,9 @@ class _FormerRate:
 class ByteRates:
     """Bytes a second of each topic, over the time that it has had sessions here.
 
-    A topic that nobody has is not followed: when a session comes back to it, the time
-    in between says nothing about what it brings. What was known of it is kept for a
-    while, and counts less the older it is: those who have it now have only just begun.
+    A topic without sessions is not measured: when a session comes back to it, the time
+    in between says nothing about its rate. The former rate is kept for a while, and
+    its weight decays, because a new average takes time to become reliable.
     """
 
     def __init__(self, router: MessageRouter) -> None:
@@ -123,14 +126,14 @@ class ByteRates:
         return _row(topic, rate.per_second, rate.weight)
 
     def left(self) -> tuple[RateRow, ...]:
-        """What is still known of topics that were left, by name."""
+        """The former rates of topics without sessions, by name."""
         return tuple(
             _row(name, left.rate, left.weight_at(self._now))
             for name, left in sorted(self._left.items())
         )
 
     def _leave(self, topic: str, left: _FormerRate) -> None:
-        """A short visit does not make forget what a long one had found."""
+        """An average over a short time does not replace one over a longer time."""
         before = self._left.get(topic)
         if before is None or before.weight_at(left.at) <= left.weight:
             self._left[topic] = left

@@ -19,15 +19,15 @@ from brokerwise.runtime.protocol.frames import Forward, Login, encode
 from brokerwise.runtime.protocol.limits import PRESSED_SECONDS
 
 QUEUED_BYTES = 64 << 20  # that wait for a broker that cannot be reached, or is slow
-MUCH_QUEUED_BYTES = 4 << 20  # from which publishers are held back
+BACKLOG_BYTES = 4 << 20  # from which publishers are held back
 
 log = logging.getLogger(__name__)
 
 
 class Peer:
-    """A line to another broker. Messages go out in order, or wait for the line; if too
-    many wait, the oldest are dropped. So are the newest, if the other end does not
-    read what is under way. Both are counted."""
+    """A connection to another broker. Messages go out in order, or wait for the
+    connection; if too many wait, the oldest are dropped. If the other end does not
+    read, the newest are. Both are counted."""
 
     def __init__(self, name: str, login: Login, tls: ssl.SSLContext | None) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class Peer:
         self.dropped = 0
         self._login, self._token = encode(login), login.token
         self._tls = tls
-        self._line: ClientConnection | None = None
+        self._connection: ClientConnection | None = None
         self._ended = asyncio.Event()
         self._queue: deque[bytes] = deque()
         self._queued = 0
@@ -47,15 +47,15 @@ class Peer:
         """The broker is at this address now: it may have started again."""
         if url != self.url:
             self.url = url
-            if self._line is not None:
-                self._line.close()
-                self._line = None
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
             self._dial()
 
     def send(self, text: bytes) -> None:
-        if self._line is not None and self._line.is_open:
-            if self._line.buffered() + len(text) <= QUEUED_BYTES:
-                self._line.send(text)
+        if self._connection is not None and self._connection.is_open:
+            if self._connection.buffered() + len(text) <= QUEUED_BYTES:
+                self._connection.send(text)
             else:
                 self._drop("it does not read")
             return
@@ -67,8 +67,8 @@ class Peer:
         self._dial()
 
     def is_congested(self, now: float) -> bool:
-        """True if much is under way to a broker that has not been slow for long."""
-        if self._line is None or self._line.buffered() <= MUCH_QUEUED_BYTES:
+        """True if a large backlog waits, and the broker has not been slow for long."""
+        if self._connection is None or self._connection.buffered() <= BACKLOG_BYTES:
             self._congested_at = None
             return False
         if self._congested_at is None:
@@ -80,8 +80,8 @@ class Peer:
         if self._dialling is not None:
             self._dialling.cancel()
             await asyncio.gather(self._dialling, return_exceptions=True)
-        if self._line is not None:
-            self._line.close()
+        if self._connection is not None:
+            self._connection.close()
             await self._ended.wait()
 
     def _drop(self, why: str) -> None:
@@ -103,7 +103,7 @@ class Peer:
             url = self.url
             ended = asyncio.Event()
             try:
-                line = await connect(
+                connection = await connect(
                     f"{url}/session",
                     on_text=_ignore,
                     on_closed=partial(self._note_closed, ended),
@@ -118,14 +118,14 @@ class Peer:
                 continue
             log.info("connected to broker %r at %s", self.name, url)
             self._is_dropping = False
-            line.send(self._login)
+            connection.send(self._login)
             while self._queue:
-                line.send(self._queue.popleft())
+                connection.send(self._queue.popleft())
             self._queued = 0
-            self._line, self._ended = line, ended
+            self._connection, self._ended = connection, ended
 
     def _note_closed(self, ended: asyncio.Event, code: int, reason: str) -> None:
-        """The next message finds the line closed, and opens another."""
+        """The next message finds the connection closed, and opens another."""
         ended.set()
         log.info("connection to broker %r closed: %r (%d)", self.name, reason, code)
 
@@ -161,11 +161,10 @@ class Peers:
         await asyncio.gather(*(peer.close() for peer in self._peers.values()))
 
     def _peer(self, name: str) -> Peer:
-        found = self._peers.get(name)
-        if found is None:
-            found = self._peers[name] = Peer(name, self._login, self._tls)
-        return found
+        if name not in self._peers:
+            self._peers[name] = Peer(name, self._login, self._tls)
+        return self._peers[name]
 
 
 def _ignore(text: bytes) -> None:
-    """What a peer tells us: its welcome, and that it has taken messages in."""
+    """A peer sends only its welcome and confirmations, which need no answer."""

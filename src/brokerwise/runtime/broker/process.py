@@ -1,8 +1,9 @@
 """A broker: one process, one event loop.
 
-`Broker` puts the parts together, carries out what the cores command, and answers HTTP.
-Its lease is kept in `_keep_lease` (see `coordination`); a broker that lost it, or that
-was frozen for longer than a lease lasts (`_tick`, `received`), is fenced in `_fence`.
+`BrokerProcess` puts the parts together, carries out what the cores command, and answers
+HTTP. Its lease is kept in `_keep_lease` (see `coordination`); a broker that lost it, or
+that was frozen for longer than a lease lasts (`_tick`, `received`), is fenced in
+`_fence`.
 """
 
 import asyncio
@@ -12,9 +13,10 @@ import time
 from collections.abc import Callable
 
 import msgspec
+import uvloop
 
 from brokerwise.runtime.broker.connections import ConnectionLimit, Connections
-from brokerwise.runtime.broker.coordination import CoordinatorClient, LeaseState
+from brokerwise.runtime.broker.coordination import Coordination, LeaseState, http_url
 from brokerwise.runtime.broker.data_cluster import (
     DataClusterClient,
     DatasetFeeder,
@@ -37,8 +39,14 @@ from brokerwise.runtime.net.http import HttpAnswer, HttpClient, HttpRequest
 from brokerwise.runtime.net.server import Connection, Server, serve
 from brokerwise.runtime.net.tls import client_tls, server_tls
 from brokerwise.runtime.process import open_files
-from brokerwise.runtime.process.launch import EXIT_RESTART, Launch
-from brokerwise.runtime.process.open_files import OpenFiles
+from brokerwise.runtime.process.launch import (
+    EXIT_RESTART,
+    Launch,
+    announce,
+    run_process,
+    stop_requested,
+)
+from brokerwise.runtime.process.open_files import OpenFiles, allow_many_files
 from brokerwise.runtime.protocol.data import BrokerCreation, Notification
 from brokerwise.runtime.protocol.fleet import (
     BalancePage,
@@ -73,12 +81,35 @@ from brokerwise.runtime.protocol.tokens import Role
 
 TICK_SECONDS = 0.25
 _NO_DATA_CLUSTER = "this fleet has no data cluster"
-FAREWELL_SECONDS = 2.0  # for clients to hear that we leave
+FAREWELL_SECONDS = 2.0  # for clients to read that the broker leaves
 
 log = logging.getLogger(__name__)
 
 
-class Broker:
+def main() -> int:
+    """The exit code: 0 after a stop in good order, EXIT_RESTART if the broker is to be
+    started again, 3 after a failure."""
+    return run_process(_main)
+
+
+def _main(launch: Launch) -> int:
+    files = allow_many_files()
+    log.info(
+        "may have %s files open; takes connections up to %s of them",
+        *(f"{files.limit:,}", f"{files.open_to_all:,}"),
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(launch, files))
+
+
+async def _serve(launch: Launch, files: OpenFiles) -> int:
+    stop = stop_requested()
+    broker = BrokerProcess(launch, files)
+    announce(launch.name, await broker.start())
+    return await broker.run(stop)
+
+
+class BrokerProcess:
     """All parts of a broker, and the process's start, chores and end."""
 
     def __init__(self, launch: Launch, files: OpenFiles) -> None:
@@ -114,7 +145,7 @@ class Broker:
             carry_out=self._carry_out,
             loop=self._loop,
         )
-        self._coordination = CoordinatorClient(
+        self._coordination = Coordination(
             launch.coordinator,
             token,
             tls,
@@ -155,8 +186,7 @@ class Broker:
         return self._url()
 
     async def run(self, stop: asyncio.Event) -> int:
-        """Serve until told to stop; then let everyone know, and return the exit
-        code."""
+        """Serve until told to stop; then tell all clients, and return the exit code."""
         self._ticked_at = self._loop.time()
         chores = [
             asyncio.create_task(self._every(TICK_SECONDS, self._tick)),
@@ -184,7 +214,7 @@ class Broker:
 
     def received(self, connection: Connection, text: bytes) -> None:
         if self._loop.time() - self._ticked_at > LEASE_SECONDS:
-            self._fence_frozen()  # what comes now is for another broker
+            self._fence_frozen()  # another broker serves these sessions by now
         self._connections.received(connection, text)
 
     def closed(self, connection: Connection) -> None:
@@ -203,7 +233,7 @@ class Broker:
             if not isinstance(command, AskDataCluster):
                 self._coordination.carry_out(command)
             elif self._launch.data_cluster:
-                self._data_cluster.send_news()
+                self._data_cluster.send_soon()
             else:
                 self._handler.channels.refuse_all(_NO_DATA_CLUSTER)
 
@@ -329,7 +359,7 @@ class Broker:
         self._fence()
 
     def _fence(self) -> None:
-        """Our lease is another's by now: hang up on everyone, and begin again."""
+        """The lease is lost: hang up on all clients, and register again."""
         self._ticked_at = self._loop.time()
         if self._fencing is None or self._fencing.done():
             text = "the broker was cut off"
@@ -363,7 +393,7 @@ class Broker:
         if self._server is not None:
             await self._server.close()
 
-    # What others are told
+    # What the broker says of itself
 
     def _url(self) -> str:
         assert self._server is not None
@@ -373,8 +403,8 @@ class Broker:
         return BrokerRegistration(self._launch.name, self._url(), os.getpid())
 
     def _creation(self) -> BrokerCreation:
-        http = "http" + self._url().removeprefix("ws")
-        return BrokerCreation(self._launch.name, self._coordination.epoch, http)
+        name, epoch = self._launch.name, self._coordination.epoch
+        return BrokerCreation(name, epoch, http_url(self._url()))
 
     def _welcome(self) -> Welcome:
         return Welcome(

@@ -21,6 +21,7 @@ import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.broker.step_worker import Reply
+from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.limits import STEP_QUEUE_BYTES, STEP_QUEUE_MESSAGES
 from brokerwise.runtime.protocol.names import found_for, is_pattern
 
@@ -28,8 +29,7 @@ OnDone = Callable[[bytes | None], None]
 
 START_SECONDS = 30.0  # a worker that is not ready by then is ended
 STOP_SECONDS = 2.0  # one that has been asked to end is killed after this long
-FIRST_PAUSE_SECONDS = 0.1  # before a worker that died is started again,
-LONGEST_PAUSE_SECONDS = 5.0  # doubled while they die without an answer
+LONGEST_PAUSE_SECONDS = 5.0  # before a worker that died is started again
 _DRAIN_SECONDS = 2.0
 _AHEAD = 16  # messages in the pipe: the worker need not wait for the next
 _MODULE = "brokerwise.runtime.broker.step_worker"
@@ -98,7 +98,7 @@ class StepWorker(asyncio.SubprocessProtocol):
             self._answered(line)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """As a rule the process is about to end; if not, it is of no more use."""
+        """The process is about to end, or is useless without its pipes."""
         loop = asyncio.get_running_loop()
         loop.call_later(STOP_SECONDS, self._signal, signal.SIGKILL)
 
@@ -129,7 +129,7 @@ class StepWorker(asyncio.SubprocessProtocol):
 
     def _signal(self, number: int) -> None:
         # Not by the transport: that would collect the exit code of a process that
-        # has just ended, for which the event loop then waits in vain.
+        # has just ended, for which the event loop would then wait forever.
         if self._transport.get_returncode() is None:
             with suppress(ProcessLookupError):
                 os.kill(self._transport.get_pid(), number)
@@ -222,7 +222,7 @@ class Step:
         self._worker = await start_worker(self.spec, self._answered)
         log.info("step %s started", self.spec)
         self._keeper = asyncio.create_task(self._keep(self._worker))
-        self._send()  # what has lined up meanwhile
+        self._send()  # messages submitted during the start
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -259,7 +259,7 @@ class Step:
         return True
 
     async def drain(self) -> None:
-        """Wait until nothing waits any more. Cancelling it loses nothing."""
+        """Wait until all messages are done. Cancelling it loses nothing."""
         await self._idle.wait()
 
     def _refuse(self) -> None:
@@ -305,7 +305,7 @@ class Step:
         self._bytes -= len(data)
         try:
             done(result)
-        except Exception:  # those behind it in the line have their turn all the same
+        except Exception:  # the messages after it are processed all the same
             log.exception("step %s: what follows a message failed", self.spec)
         self._send()
         if not len(self):
@@ -322,13 +322,14 @@ class Step:
 
     async def _keep(self, worker: StepWorker) -> None:
         """Start a worker again whenever it has ended, for as long as this runs."""
-        pause = FIRST_PAUSE_SECONDS
+        backoff = Backoff(longest=LONGEST_PAUSE_SECONDS)
         while True:
             code = await asyncio.shield(worker.ended)
-            pause = FIRST_PAUSE_SECONDS if worker.answers else _longer(pause)
+            if worker.answers:
+                backoff.attempts = 0
             log.warning("the worker of step %s ended (%s)", self.spec, code)
             self._take_back()
-            worker = await self._again(pause)
+            worker = await self._start_again(backoff)
             log.info("step %s started again", self.spec)
             self._worker = worker
             self._send()
@@ -346,19 +347,14 @@ class Step:
         self.counts.poisonous += 1
         self._finish(None)
 
-    async def _again(self, pause: float) -> StepWorker:
+    async def _start_again(self, backoff: Backoff) -> StepWorker:
         while True:
-            await asyncio.sleep(pause)
+            await asyncio.sleep(backoff.pause())
             self.counts.restarts += 1
             try:
                 return await start_worker(self.spec, self._answered)
             except StepStartError as problem:
                 log.warning("%s", problem)
-                pause = _longer(pause)
-
-
-def _longer(pause: float) -> float:
-    return min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 class TopicSteps:
@@ -431,4 +427,4 @@ class TopicSteps:
         try:
             await self._stack.enter_async_context(step)
         except StepStartError as problem:
-            log.warning("%s; messages of topic %r wait in vain", problem, topic)
+            log.warning("%s; messages of topic %r are not processed", problem, topic)

@@ -1,4 +1,4 @@
-"""What becomes of a message: put in order, held back, passed on, delivered. No I/O.
+"""The way of a message: put in order, held back, passed on, delivered. No I/O.
 
 `MessageRouter` decides. A message is put in order in `_offer` (by the topic's
 `Sequencer`, in `protocol.order`); one that leaves a gap is held back for at most
@@ -13,6 +13,7 @@ router.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -46,7 +47,7 @@ Feed = Callable[[str, msgspec.Raw], str]  # a record, to a dataset; why not, if 
 
 _OVERHEAD = 128  # bytes of a message besides its data
 _LARGE = 64 << 10  # bytes, after which it is checked whether readers keep up
-_MUCH = SESSION_QUEUE_BYTES // 2
+_BACKLOG = SESSION_QUEUE_BYTES // 2
 _Waiting = list[tuple[Session | None, Publish | Forward, str]]
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class Forwarder(Protocol):
         """Send a message to another broker, after those before it."""
 
     def is_congested(self) -> bool:
-        """True if much waits for other brokers to read it, who have not been slow for
+        """True if a large backlog waits for another broker that has not been slow for
         long."""
         raise NotImplementedError
 
@@ -86,21 +87,21 @@ class StepFinder(Protocol):
 
 
 class HeldBytes:
-    """How many bytes of messages wait, by topic. A topic that is full leaves room for
-    others, as long as there is any."""
+    """How many bytes of messages wait, by topic and in all. Both are limited, so a
+    topic that is full does not take the room of others."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
+        self._taken: Counter[str] = Counter()
         self._in_all = 0
 
     def has_room(self, topic: str, size: int) -> bool:
         return (
-            self._taken.get(topic, 0) + size <= HELD_BYTES
+            self._taken[topic] + size <= HELD_BYTES
             and self._in_all + size <= HELD_BYTES_IN_ALL
         )
 
     def take(self, topic: str, size: int) -> None:
-        self._taken[topic] = self._taken.get(topic, 0) + size
+        self._taken[topic] += size
         self._in_all += size
 
     def give_back(self, topic: str, size: int | None = None) -> None:
@@ -201,11 +202,11 @@ class Delivery:
         topic.arrivals.clear()
 
     def is_congested(self) -> bool:
-        """True if much is on its way to subscribers who have not been slow for long:
-        publishers had better wait."""
+        """True if a large backlog waits for a subscriber that has not been slow for
+        long: publishers should wait."""
         now = self._clock()
         for session in list(self._congested):
-            if session.connection.buffered() <= _MUCH:
+            if session.connection.buffered() <= _BACKLOG:
                 session.congested_at = None
                 del self._congested[session]
         since = (session.congested_at for session in self._congested)
@@ -226,7 +227,10 @@ class Delivery:
 
     def _note_congested(self, topic: Topic) -> None:
         for session in topic.audience():
-            if session.congested_at is None and session.connection.buffered() > _MUCH:
+            if (
+                session.congested_at is None
+                and session.connection.buffered() > _BACKLOG
+            ):
                 session.congested_at = self._clock()
                 self._congested[session] = None
 
@@ -235,15 +239,15 @@ class Delivery:
 
 
 def _session_of(topic: Topic, sender: Session | None) -> Session | None:
-    """The session that the sender of a message has for its topic: it need not hear
-    what it said itself."""
+    """The session that the sender of a message has for its topic: it does not get its
+    own messages."""
     if sender is None:
         return None
     return next((s for s in topic.sessions if s.user == sender.user), None)
 
 
 class MessageRouter:
-    """The topics of a broker, and what becomes of each message of theirs.
+    """The topics of a broker, and the way of each of their messages.
 
     `links` counts the messages passed on to each other broker. `datasets`, by topic or
     pattern, are those that the messages of a topic also go into.
@@ -264,7 +268,7 @@ class MessageRouter:
         self.overlay: Overlay | None = None
         self.datasets: Mapping[str, str] = {}
         self.topics: dict[str, Topic] = {}
-        self.links: dict[str, int] = {}
+        self.links: Counter[str] = Counter()
         self.delivery = Delivery(frame_text, clock, call_soon)
         self._peers = peers
         self._steps = steps
@@ -273,7 +277,7 @@ class MessageRouter:
         self._unrouted: dict[str, _Waiting] = {}
         self._unrouted_bytes = HeldBytes()
         self._held_bytes = HeldBytes()
-        self._dropped: dict[str, int] = {}  # not logged yet
+        self._dropped: Counter[str] = Counter()  # by topic, not logged yet
         self._in_transition: dict[Topic, None] = {}
 
     def topic(self, name: str) -> Topic:
@@ -294,7 +298,7 @@ class MessageRouter:
         return topic is not None and (topic.carried or topic.route.generation > 0)
 
     def dataset_of(self, name: str) -> str:
-        """The dataset that this broker feeds with what comes of a topic, or "".
+        """The dataset that this broker feeds with the messages of a topic, or "".
 
         Of all brokers that carry a topic one feeds it, its feeder, which the
         coordinator names with the route and which stays the same while it carries the
@@ -309,7 +313,7 @@ class MessageRouter:
         return found if topic.route.feeder == self.name else ""
 
     def is_congested(self) -> bool:
-        """True if publishers had better wait, for subscribers or for other brokers."""
+        """True if publishers should wait, for subscribers or for other brokers."""
         by_peers = self._peers.is_congested()  # both: they note since when
         return self.delivery.is_congested() or by_peers
 
@@ -326,7 +330,7 @@ class MessageRouter:
         if not self.has_route(frame.topic):
             return self._wait_for_route(session, frame, source)
         topic = self.topics[frame.topic]
-        message = self._message(frame, source)
+        message = self.new_message(source, frame.epoch, frame.seq, frame.data, frame.at)
         if frame.generation < topic.route.generation:
             self._redirect(session, topic, message, frame.generation)
         if topic.carried:
@@ -338,15 +342,23 @@ class MessageRouter:
         which may be older than ours still."""
         if not frame.origin:
             return self.publish(None, frame, frame.source)
-        message = self._message(frame, frame.source, frame.origin)
+        message = self.new_message(
+            frame.source, frame.epoch, frame.seq, frame.data, frame.at, frame.origin
+        )
         self._offer(self.topic(frame.topic), message)
         return ()
 
     def new_message(
-        self, source: str, epoch: int, seq: int, data: msgspec.Raw, at: float
+        self,
+        source: str,
+        epoch: int,
+        seq: int,
+        data: msgspec.Raw,
+        at: float,
+        origin: str = "",
     ) -> RoutedMessage:
         """A message that arrives now."""
-        return RoutedMessage(source, epoch, seq, data, at, arrived=self._clock())
+        return RoutedMessage(source, epoch, seq, data, at, self._clock(), origin)
 
     def _publish_content(
         self,
@@ -356,19 +368,12 @@ class MessageRouter:
         overlay: Overlay,
     ) -> None:
         if overlay.knows(frame.topic):
-            message = self._message(frame, source, self.name)
+            message = self.new_message(
+                source, frame.epoch, frame.seq, frame.data, frame.at, self.name
+            )
             self._offer(self.topic(frame.topic), message, session)
         elif session is not None:
             _refuse(session, frame)
-
-    def _message(
-        self, frame: Publish | Forward, source: str, origin: str = ""
-    ) -> RoutedMessage:
-        return RoutedMessage(
-            *(source, frame.epoch, frame.seq, frame.data, frame.at),
-            arrived=self._clock(),
-            origin=origin,
-        )
 
     def _redirect(
         self,
@@ -400,7 +405,7 @@ class MessageRouter:
             held.take(name, size)
             waiting.append((session, frame, source))
         else:
-            self._dropped[name] = self._dropped.get(name, 0) + 1
+            self._dropped[name] += 1
         return commands
 
     def take_route(self, name: str, route: Route | None) -> tuple[LookUpRoute, ...]:
@@ -425,10 +430,10 @@ class MessageRouter:
     def _offer(
         self, topic: Topic, message: RoutedMessage, sender: Session | None = None
     ) -> None:
-        """Put a message in order, and hand on what may go now."""
+        """Put a message in order, and hand on those whose turn it is."""
         sequencer = topic.sequencer
         if topic.joining and not self._may_wait(topic, message):
-            self._dropped[topic.name] = self._dropped.get(topic.name, 0) + 1
+            self._dropped[topic.name] += 1
             return
         released = sequencer.offer(message.source, message.epoch, message.seq, message)
         if len(released.messages) > 1:
@@ -439,7 +444,7 @@ class MessageRouter:
             self._wait_for_stragglers(topic, message)
 
     def _wait_for_stragglers(self, topic: Topic, message: RoutedMessage) -> None:
-        """Messages wait for one that may still come another way: not for ever."""
+        """Messages wait, up to a limit, for one that may still come another way."""
         waiting = topic.sequencer.held.get(message.source, {})
         may_wait = self._may_wait(topic, message)
         if waiting.get((message.epoch, message.seq)) is message:
@@ -481,8 +486,8 @@ class MessageRouter:
             self.delivery.fan_out(topic, message, message.data, sender)
 
     def _process(self, step: MessageStep, topic: Topic, message: RoutedMessage) -> None:
-        """A message that a step drops is delivered to nobody; nor is one that it has
-        no room for: the step counts it, and subscribers are told of the gap."""
+        """A message that a step drops is not delivered; nor is one that it has no room
+        for: the step counts it, and subscribers see a gap."""
         dataset = self.dataset_of(topic.name)  # as of now, not when the step is done
 
         def done(data: bytes | None) -> None:
@@ -501,15 +506,15 @@ class MessageRouter:
             self._feed(f"{DATASET}{dataset}", data)
 
     def _forward(self, broker: str, topic: Topic, message: RoutedMessage) -> None:
-        self.links[broker] = self.links.get(broker, 0) + 1
+        self.links[broker] += 1
         frame = message.to_forward(topic.name, topic.route.generation)
         self._peers.forward(broker, frame)
 
     # Routes change
 
     def begin_joining(self, name: str) -> None:
-        """From now on what comes of a topic is held until it is known what came
-        before."""
+        """Hold the messages of a topic from now on, until the cursors before them are
+        known."""
         topic = self.topic(name)
         if not topic.joining:
             topic.begin_joining()
@@ -553,8 +558,7 @@ class MessageRouter:
         return tuple(cursors)
 
     def reset(self) -> None:
-        """Carry nothing any more: the routes that we were in hold no longer. What was
-        counted stays."""
+        """Carry no topic: the broker's routes are void. Counters stay."""
         self._in_transition.clear()
         self._held_bytes.clear()
         for topic in self.topics.values():
@@ -610,7 +614,7 @@ class MessageRouter:
 
 
 def _size(message: Publish | Forward | RoutedMessage) -> int:
-    """About what it takes up while it waits."""
+    """The bytes that it takes up while it waits, approximately."""
     return len(message.data) + _OVERHEAD
 
 

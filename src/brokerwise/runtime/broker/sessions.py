@@ -1,15 +1,16 @@
 """A session: a connection of a user, or of another broker, that has logged in; and its
 move to another broker.
 
-Who may log in and who is cut off is decided in `connections`; what becomes of what a
-session asks for, in `subscriptions`; messages are written to sessions by `router`. The
-coordinator orders each step of a move over HTTP (`http`, `process.move`); what the
-client says to it comes as a frame (`subscriptions`).
+`connections` decides who may log in and who is cut off, `subscriptions` answers what a
+session asks for, and `router` writes messages to it. The coordinator orders each step
+of a move over HTTP (`http`, `process.move`); the client's answer comes as a frame
+(`subscriptions`).
 """
 
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from brokerwise.runtime.protocol.fleet import MoveAnswer, MoveOrder
@@ -43,70 +44,45 @@ class SessionConnection(Protocol):
         """Say why, and hang up once the other end has read it."""
 
 
+@dataclass(eq=False, slots=True)
 class Session:
     """What a broker remembers of a session.
 
+    `acknowledged_at` is when it last acknowledged, at first when it logged in.
     `sent` and `acknowledged` count messages to the client; `published` those from it,
     of which it has been told `confirmed`. `allowance` is how many more it may publish
-    this second. `congested_at` is when much began to wait for it to read. `closing` is
+    this second. `congested_at` is when its backlog grew large. `closing` is
     the code that the broker hung up with, 0 before, and `close_reason` why.
     `announced` is the generation of each topic's route that it was last told.
     """
 
-    __slots__ = (
-        "acknowledged",
-        "acknowledged_at",
-        "allowance",
-        "announced",
-        "close_reason",
-        "closing",
-        "confirmed",
-        "congested_at",
-        "connection",
-        "cursors",
-        "is_peer",
-        "published",
-        "sent",
-        "sent_at_keep_alive",
-        "source",
-        "topics",
-        "user",
-        "write",
-    )
+    connection: SessionConnection
+    user: str
+    source: str
+    acknowledged_at: float
+    is_peer: bool = False
+    topics: set[str] = field(default_factory=set)
+    sent: int = 0
+    sent_at_keep_alive: int = 0
+    acknowledged: int = 0
+    congested_at: float | None = None
+    published: int = 0
+    confirmed: int = 0
+    allowance: float = PUBLISH_RATE
+    closing: int = 0
+    close_reason: str = ""
+    cursors: dict[tuple[str, str], Position] = field(default_factory=dict)
+    announced: dict[str, int] = field(default_factory=dict)
+    write: Callable[[bytes], None] = field(init=False)
 
-    def __init__(
-        self,
-        connection: SessionConnection,
-        user: str,
-        source: str,
-        now: float,
-        *,
-        is_peer: bool = False,
-    ) -> None:
-        self.connection = connection
-        self.write = connection.write
-        self.user = user
-        self.source = source
-        self.is_peer = is_peer
-        self.topics: set[str] = set()
-        self.sent = 0
-        self.sent_at_keep_alive = 0
-        self.acknowledged = 0
-        self.acknowledged_at = now
-        self.congested_at: float | None = None
-        self.published = 0
-        self.confirmed = 0
-        self.allowance = float(PUBLISH_RATE)
-        self.closing = 0
-        self.close_reason = ""
-        self.cursors: dict[tuple[str, str], Position] = {}
-        self.announced: dict[str, int] = {}
+    def __post_init__(self) -> None:
+        self.write = self.connection.write
 
     def send(self, frame: Frame) -> None:
         self.connection.send(encode(frame))
 
     def close(self, code: int, reason: str) -> None:
-        """Hang up; what the other end has sent until it hears of it still comes."""
+        """Hang up; what the other end sends before it reads that still comes."""
         if not self.closing:
             self.closing, self.close_reason = code, reason
             self.connection.close(code, reason)
@@ -155,7 +131,7 @@ class Moves:
             session.send(kind(order.move, order.to.broker, order.to.url, topics))
 
     def answer(self, session: Session, move: int, answer: MoveAnswer) -> bool:
-        """What a client says about a step; False if nobody has asked it."""
+        """The client's answer to a step; False if it was not asked."""
         step = "connect" if answer.answer == "moved" else "request_to_move"
         key = (move, step)
         if self._moving.get(move) is not session or key not in self._waiting:
@@ -166,7 +142,7 @@ class Moves:
         return True
 
     def forget(self, session: Session) -> None:
-        """A client has gone in the middle of a move: it will ask where to go."""
+        """A client has gone in the middle of a move: it will ask the coordinator."""
         for move in [m for m, s in self._moving.items() if s is session]:
             del self._moving[move]
             log.warning("move %d failed: %r has gone", move, session.user)
@@ -175,7 +151,7 @@ class Moves:
                     answered(ABSENT)
 
     def give_up(self, order: MoveOrder, reason: str) -> None:
-        """Nobody answered in time: the session stays. A later answer is ignored."""
+        """No answer in time: the session stays. A later answer is ignored."""
         key = (order.move, order.step)
         if key in self._waiting:
             self._moving.pop(order.move, None)

@@ -46,11 +46,11 @@ def load_step(spec: str) -> Work:
     check_step(spec)
     head, _, tail = spec.partition(":")
     if head == SPIN:
-        return _spinning(_milliseconds(tail))
+        return _spin_step(_milliseconds(tail))
     function = getattr(importlib.import_module(head), tail, None)
     if not callable(function):
         raise InputError(f"module {head} has no function {tail}")
-    return _calling(function)
+    return _function_step(function)
 
 
 def check_step(spec: str) -> None:
@@ -73,7 +73,7 @@ def _milliseconds(text: str) -> float:
     return value
 
 
-def _spinning(milliseconds: float) -> Work:
+def _spin_step(milliseconds: float) -> Work:
     def spin(data: bytes) -> bytes:
         end = time.thread_time() + milliseconds / 1000
         while time.thread_time() < end:
@@ -83,7 +83,7 @@ def _spinning(milliseconds: float) -> Work:
     return spin
 
 
-def _calling(function: Callable[[object], object]) -> Work:
+def _function_step(function: Callable[[object], object]) -> Work:
     def call(data: bytes) -> bytes | None:
         result = function(msgspec.json.decode(data))
         return None if result is None else msgspec.json.encode(result)

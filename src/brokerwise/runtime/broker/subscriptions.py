@@ -1,4 +1,4 @@
-"""What sessions ask of a broker, and what they are told. No I/O.
+"""What sessions ask of a broker, and its answers. No I/O.
 
 `SessionHandler.handle` is where each frame of a session is answered. A subscription to
 a topic that the broker does not carry waits in the `JoinQueue` until the coordinator
@@ -47,25 +47,25 @@ class JoinTopics:
 
 @dataclass(frozen=True, slots=True)
 class LeaveTopic:
-    """Nobody has a topic here any more: tell the coordinator if it lasts."""
+    """No session has a topic here any more: tell the coordinator if it lasts."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
 class AskDataCluster:
-    """Tell the data cluster what `ChannelSubscriptions` has to say, soon."""
+    """Send the data cluster what `ChannelSubscriptions` has for it, soon."""
 
 
-Command = JoinTopics | LeaveTopic | AskDataCluster | LookUpRoute
+CoordinatorCommand = JoinTopics | LeaveTopic | LookUpRoute
+Command = CoordinatorCommand | AskDataCluster
 Commands = tuple[Command, ...]
 
 
 @dataclass(eq=False)
 class PendingSubscription:
     """A subscription, as its client asked for it, and what it has seen. `missing` are
-    the topics that the broker has asked to join; `unknown` those that there turned out
-    to be none of."""
+    the topics that the broker has asked to join; `unknown` those that do not exist."""
 
     session: Session
     id: int
@@ -77,7 +77,7 @@ class PendingSubscription:
 
 class JoinQueue:
     """Which subscriptions wait for which topics. A subscription is confirmed as a
-    whole, so its client hears of it once."""
+    whole, with one frame."""
 
     def __init__(self) -> None:
         self._by_topic: dict[str, dict[PendingSubscription, None]] = {}
@@ -122,8 +122,8 @@ class JoinQueue:
     def withdraw(
         self, session: Session, topics: Collection[str]
     ) -> list[PendingSubscription]:
-        """A client wants these topics no more; its subscriptions that wait for
-        nothing else."""
+        """A client has unsubscribed; returns its subscriptions that wait for nothing
+        else."""
         complete = []
         for pending in tuple(self._by_session.get(session, ())):
             pending.topics = tuple(t for t in pending.topics if t not in topics)
@@ -229,8 +229,8 @@ class SessionHandler:
         self._note_seen(session, frame.cursors)
 
     def _note_seen(self, session: Session, cursors: tuple[CursorRow, ...]) -> None:
-        """What a subscriber has seen, of what we know: of other things it could name
-        more without end."""
+        """What a subscriber has seen. Sources that are unknown here are ignored, as a
+        client could name any number of them."""
         for name, source, epoch, seq in cursors:
             topics = self._router.topics
             if name in session.topics and source in topics[name].positions:
@@ -320,9 +320,9 @@ class SessionHandler:
         session.send(Unsubscribed(frame.id, left + channels))
         return (AskDataCluster(), *commands) if channels else commands
 
-    def _drop(self, session: Session, names: Iterable[str]) -> Commands:
-        """A topic that nobody has any more is left, unless it feeds a dataset here."""
-        commands: list[Command] = []
+    def _drop(self, session: Session, names: Iterable[str]) -> tuple[LeaveTopic, ...]:
+        """A topic without sessions is left, unless it feeds a dataset here."""
+        commands: list[LeaveTopic] = []
         for name in names:
             session.topics.discard(name)
             topic = self._router.topics[name]
@@ -332,7 +332,7 @@ class SessionHandler:
                 commands += self._leave(name)
         return tuple(commands)
 
-    def _leave(self, name: str) -> Commands:
+    def _leave(self, name: str) -> tuple[LeaveTopic, ...]:
         return () if self._router.dataset_of(name) else (LeaveTopic(name),)
 
     # Topics that the broker joins and leaves
@@ -350,8 +350,8 @@ class SessionHandler:
         return names
 
     def topics_to_leave(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Of some topics, those that nobody has or waits for here. Until the
-        coordinator has said whether we may leave them, new subscribers wait."""
+        """Of some topics, those that no session has or waits for. Until the
+        coordinator has answered whether we may leave them, new subscribers wait."""
         reserved = self._joins.reserved()
         found = []
         for name in sorted(names):
@@ -363,17 +363,17 @@ class SessionHandler:
         return tuple(found)
 
     def finish_leaving(self, names: Iterable[str]) -> None:
-        """The coordinator has answered about topics to leave, and routes are as it
-        said: those who subscribed meanwhile are served, if we had to stay."""
+        """The coordinator has answered about topics to leave, and routes are changed
+        accordingly: serve the subscriptions made meanwhile, if we had to stay."""
         for name in names:
             self._router.topic(name).leaving = False
         stayed = [name for name in names if self._router.serves(name)]
         for pending in self._joins.resolve(stayed, ()):
             self._confirm(pending)
 
-    def finish_joining(self, answer: JoinAnswer) -> Commands:
+    def finish_joining(self, answer: JoinAnswer) -> tuple[LeaveTopic, ...]:
         """The coordinator's answer: confirm the subscriptions that waited for it,
-        then hand on what has come meanwhile."""
+        then hand on the messages held since."""
         before: dict[str, list[tuple[str, int, int]]] = {}
         for name, source, epoch, seq in answer.cursors:
             before.setdefault(name, []).append((source, epoch, seq))
@@ -391,7 +391,7 @@ class SessionHandler:
             log.info("joined %d topics, the first %r", len(names), names[0])
         for pending in self._joins.resolve(names, answer.unknown):
             self._confirm(pending)
-        commands: list[Command] = []
+        commands: list[LeaveTopic] = []
         for topic, released in begun:
             self._router.hand_on(topic, released)
             if not topic.sessions:

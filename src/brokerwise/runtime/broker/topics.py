@@ -1,9 +1,9 @@
 """What a broker remembers of one topic: its route, its order, its sessions, its load.
 
-What becomes of a topic's messages is decided in `router`.
+`router` decides where a topic's messages go.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -31,7 +31,7 @@ class KnownRoute:
         """Take a route if it is newer; returns the brokers that are new in it."""
         if route.generation <= self.generation:
             return frozenset()
-        # In a generation that we were not told of, any broker may have been missing.
+        # In a generation that we did not see, any broker may have been missing.
         before = self._since if route.generation == self.generation + 1 else {}
         added = {a.broker for a in route.brokers} - self._since.keys()
         self._since = {
@@ -97,6 +97,7 @@ class RoutedMessage:
         )
 
 
+@dataclass(eq=False, slots=True)
 class Topic:
     """The sessions that get the messages of a topic here, and the last messages.
 
@@ -110,44 +111,25 @@ class Topic:
     is framed, once.
     """
 
-    __slots__ = (
-        "_snapshot",
-        "arrivals",
-        "carried",
-        "delivered",
-        "framed_bytes",
-        "joining",
-        "latency",
-        "leaving",
-        "name",
-        "positions",
-        "received",
-        "route",
-        "sequencer",
-        "sessions",
-        "settles_at",
-        "unwritten",
-        "written",
+    name: str
+    route: KnownRoute = field(default_factory=KnownRoute)
+    carried: bool = False
+    joining: bool = False
+    leaving: bool = False
+    settles_at: float | None = None
+    sequencer: Sequencer[RoutedMessage] = field(
+        default_factory=lambda: Sequencer(patient=True)
     )
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.route = KnownRoute()
-        self.carried = False
-        self.joining = False
-        self.leaving = False
-        self.settles_at: float | None = None
-        self.sequencer: Sequencer[RoutedMessage] = Sequencer(patient=True)
-        self.positions: dict[str, Position] = {}
-        self.sessions: dict[Session, None] = {}
-        self._snapshot: tuple[Session, ...] | None = ()
-        self.unwritten: list[bytes] = []
-        self.arrivals: list[float] = []
-        self.written = 0
-        self.received = 0
-        self.delivered = 0
-        self.framed_bytes = 0
-        self.latency = LatencyHistogram()
+    positions: dict[str, Position] = field(default_factory=dict)
+    sessions: dict[Session, None] = field(default_factory=dict)
+    unwritten: list[bytes] = field(default_factory=list)
+    arrivals: list[float] = field(default_factory=list)
+    written: int = 0
+    received: int = 0
+    delivered: int = 0
+    framed_bytes: int = 0
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
+    _snapshot: tuple[Session, ...] | None = ()
 
     def add(self, session: Session) -> None:
         self.sessions[session] = None
@@ -158,7 +140,7 @@ class Topic:
         self._snapshot = None
 
     def audience(self) -> tuple[Session, ...]:
-        """The sessions as they are now: what a write does to them is for the next."""
+        """The sessions as they are now, whatever a write does to them."""
         if self._snapshot is None:
             self._snapshot = tuple(self.sessions)
         return self._snapshot
@@ -167,15 +149,16 @@ class Topic:
         """Hold what comes until it is known what came before."""
         self.carried = self.joining = True
         self.leaving = False
-        self.sequencer = Sequencer(settled=False, blind=True, patient=True)
-        self.positions = {}
-        self.settles_at = None
+        self._restart(Sequencer(settled=False, blind=True, patient=True))
 
     def forget(self) -> None:
-        """As if the broker had never carried it, but for what was counted."""
+        """Forget everything but counters, as if the broker had never carried it."""
         self.route = KnownRoute()
         self.carried = self.joining = self.leaving = False
-        self.sequencer = Sequencer(patient=True)
+        self._restart(Sequencer(patient=True))
+
+    def _restart(self, sequencer: Sequencer[RoutedMessage]) -> None:
+        self.sequencer = sequencer
         self.positions = {}
         self.settles_at = None
 

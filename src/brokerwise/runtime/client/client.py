@@ -1,7 +1,7 @@
 """The client of a fleet: subscribe, publish, and let it follow routes and moves.
 
-`Client` is what applications use. `OpenClient` is what there is of it while it is open:
-its connections, and who does what with what they bring.
+`Client` is what applications use. `OpenClient` is its state while it is open: its
+connections, and which part handles what they bring.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Self
 
 from brokerwise.model.errors import BrokerwiseError, InputError
@@ -18,20 +19,25 @@ from brokerwise.runtime.client.context import (
     ClientOptions,
     SharedTimer,
 )
-from brokerwise.runtime.client.coordinator import Coordinator
+from brokerwise.runtime.client.coordinator import CoordinatorClient
 from brokerwise.runtime.client.errors import (
     ClientClosedError,
     LinkLostError,
     NoBrokerError,
     UnknownTopicError,
 )
-from brokerwise.runtime.client.events import Event, Notice, Received, Refused, wrap
+from brokerwise.runtime.client.events import (
+    Event,
+    Notice,
+    Received,
+    RequestRefused,
+    wrap,
+)
 from brokerwise.runtime.client.inbox import EventQueue, Inbox
 from brokerwise.runtime.client.links import BrokerFrame, Link, Links
 from brokerwise.runtime.client.publisher import Publisher
 from brokerwise.runtime.client.subscriber import AcceptsMoves, Mover, Subscriber
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
-from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.net.tls import client_tls
 from brokerwise.runtime.protocol.fleet import Address, Axis
 from brokerwise.runtime.protocol.frames import (
@@ -85,7 +91,7 @@ class Client:
         Called when a session begins, moves, or is lost.
     literal
         Take a topic such as `gps/*` for its name. Otherwise it raises PatternError:
-        there are no patterns to subscribe to, and nobody publishes under that name.
+        there are no patterns to subscribe to, and no topic has that name.
     options
         What few applications need.
     """
@@ -104,26 +110,25 @@ class Client:
     ) -> None:
         _check_names("user", (user,))
         _check_names("source", (source,) if source else ())
-        self._tls = client_tls(coordinator_url, authority or "")
-        self._coordinator = Coordinator(coordinator_url, token, self._tls)
+        tls = client_tls(coordinator_url, authority or "")
+        self._coordinator = CoordinatorClient(coordinator_url, token, tls)
         self._login = Login(user, token, source or "")
-        self._accepts_moves = accepts_moves
-        self._on_notice = on_notice
         self._literal = literal
-        self._options = options
+        self._make_open = partial(
+            OpenClient,
+            self._coordinator,
+            self._login,
+            tls,
+            accepts_moves,
+            on_notice,
+            options,
+        )
         self._axes: tuple[Axis, ...] | None = None
         self._opened: OpenClient | None = None
 
     async def __aenter__(self) -> Self:
         """Nothing is connected yet: that happens when it is needed."""
-        self._opened = OpenClient(
-            self._coordinator,
-            self._login,
-            self._tls,
-            self._accepts_moves,
-            self._on_notice,
-            self._options,
-        )
+        self._opened = self._make_open()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -160,7 +165,7 @@ class Client:
         """
         _check_names("attribute", ranges)
         client = self._open
-        client.inbox.streams.unheard = self._login.source or self._login.user
+        client.inbox.streams.own_source = self._login.source or self._login.user
         await client.subscriber.subscribe_ranges(ranges)
 
     async def subscribe_channel(
@@ -173,7 +178,7 @@ class Client:
         """Subscribe to a channel's results for these parameters; returns the topic
         that they come under.
 
-        A user who has been here before gets everything since the last result that it
+        A user who had subscribed before gets everything since the last result that it
         dealt with (an event counts as dealt with when the next is asked for), as far
         as the data cluster keeps it; with `latest`, or the first time, what comes from
         now on. Going offline keeps the subscription, `unsubscribe` ends it. Raises
@@ -187,16 +192,16 @@ class Client:
         return topic
 
     async def unsubscribe(self, topics: Iterable[str]) -> None:
-        """Want topics no more; what has come already is still told. Does not wait, so
+        """Unsubscribe; what has come already is still delivered. Does not wait, so
         it cannot be cancelled."""
         self._open.subscriber.unsubscribe(topics)
 
     def events(self) -> AsyncIterator[Event]:
-        """Messages and gaps, in order; ends when the client is closed. Several who
-        iterate share them. While 10,000 wait, no more are read from the brokers.
+        """Messages and gaps, in order; ends when the client is closed. Several
+        iterators share them. While 10,000 wait, reading from the brokers pauses.
 
         Cancelling a wait for the next event loses none. Raises ReplacedError,
-        UnauthorizedError or ProtocolError when a broker has no more to do with us.
+        UnauthorizedError or ProtocolError when a broker refuses this client for good.
         """
         return self._open.events
 
@@ -233,7 +238,7 @@ class Client:
         await client.publisher.publish_at(client.session, topic, record)
 
     async def publish_content(self, content: Point, data: Any) -> None:
-        """On an overlay: send data to all who want content at this point.
+        """On an overlay: send data to all subscribers of content at this point.
 
         Raises WrongRangeError if the overlay has no such point. Cancelling: as
         `publish`.
@@ -261,7 +266,7 @@ class Client:
 
     @property
     def unrouted(self) -> int:
-        """Messages that were dropped because nobody was to get them."""
+        """Messages that were dropped because their topic had no subscribers."""
         return self._open.publisher.unrouted
 
     @property
@@ -300,7 +305,7 @@ class OpenClient:
 
     def __init__(
         self,
-        coordinator: Coordinator,
+        coordinator: CoordinatorClient,
         login: Login,
         tls: ssl.SSLContext | None,
         accepts_moves: AcceptsMoves,
@@ -316,7 +321,10 @@ class OpenClient:
         self._timer = SharedTimer.of(self._loop)
         self._home: Address | None = None
         self.events = EventQueue(
-            self._pause, self._resume, self._handled, options.on_event
+            self._pause,
+            self._resume,
+            self._handled,
+            options.on_event,
         )
         self.inbox = Inbox(self.events, self._timer, options.on_needless)
         self.received = self.inbox.receive
@@ -352,18 +360,16 @@ class OpenClient:
     async def home(self) -> Link:
         """A link to the broker that an overlay gives this user. Cancelling it loses
         nothing."""
-        backoff = Backoff()
-        while True:
-            self._context.check()
-            try:
-                if self._home is None:
-                    self._home = await self._find_home()
-                return await self._context.links.reach(self._home)
-            except (UnreachableError, RefusedError, LinkLostError) as error:
-                self._home = None
-                if isinstance(error, RefusedError) and error.status < 500:
-                    raise
-            await asyncio.sleep(backoff.pause())
+        return await self._context.retry(self._reach_home)
+
+    async def _reach_home(self) -> Link:
+        try:
+            if self._home is None:
+                self._home = await self._find_home()
+            return await self._context.links.reach(self._home)
+        except (UnreachableError, RefusedError, LinkLostError):
+            self._home = None
+            raise
 
     async def _find_home(self) -> Address:
         context = self._context
@@ -374,7 +380,7 @@ class OpenClient:
 
     # What links bring (client.links.LinkOwner)
 
-    def told(self, link: Link, frame: BrokerFrame) -> None:
+    def answered(self, link: Link, frame: BrokerFrame) -> None:
         match frame:
             case Published(count):
                 self.publisher.confirmed(link, count)
@@ -383,15 +389,13 @@ class OpenClient:
             case Subscribed():
                 self.subscriber.subscribed(link, frame)
             case Problem(id=0):
-                self._context.tell(Refused(frame.message))
+                self._context.tell(RequestRefused(frame.message))
             case Problem():
                 self.subscriber.refused(frame)
             case RequestToMove():
                 self._mover.asked(link, frame)
             case Connect():
                 self._mover.ordered(link, frame)
-            case _:
-                pass
 
     def resumed(self, link: Link) -> None:
         self.subscriber.resumed(link)
@@ -428,7 +432,7 @@ class OpenClient:
             link.log_out()
 
     def _publishes(self, link: Link, needed: set[str]) -> bool:
-        """Whether messages go over a link, or it owes a confirmation."""
+        """True if messages go over a link, or it owes a confirmation."""
         is_home = self._home is not None and self._home.url == link.url
         waits = link.sent > link.confirmed and not link.is_silent
         return waits or ((link.url in needed or is_home) and not link.retired)

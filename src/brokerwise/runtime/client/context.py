@@ -4,23 +4,28 @@ do, however many there are."""
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.coordinator import Coordinator
+from brokerwise.runtime.client.coordinator import CoordinatorClient
+from brokerwise.runtime.client.errors import LinkLostError
 from brokerwise.runtime.client.events import Notice, OnEvent, Received
 from brokerwise.runtime.client.links import Links
+from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 from brokerwise.runtime.net.http import HttpClient
-from brokerwise.runtime.net.tasks import Signal
+from brokerwise.runtime.net.tasks import Backoff, Signal
 from brokerwise.runtime.protocol.limits import ACK_SECONDS
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 TICK_SECONDS = 0.5
 _LATEST_ACK_SECONDS = 2.0  # a broker waits for five times as long
-_ACK_SHARE = 10  # the part of its time that a loop acknowledges in: one in so many
+_ACK_SHARE = 10  # a loop spends at most a tenth of its time on acknowledgements
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class ClientOptions:
         Messages that may be unconfirmed at a broker, if fewer than it allows: so that
         a publisher without pause does not fill queues.
     epoch
-        Of the messages that are published: above that of all who were this source
-        before. The time in milliseconds, unless given.
+        Of the messages that are published: above that of every earlier client with
+        this source. The time in milliseconds, unless given.
     """
 
     on_event: OnEvent | None = None
@@ -62,8 +67,9 @@ class SharedTimer:
     """Calls what `watch` was given every half second, and what `soon` was given once,
     within ACK_SECONDS. It costs nothing while there is nothing to call.
 
-    Where so many clients share a loop that this takes a tenth of its time, they
-    acknowledge less often. Connections to the coordinator are shared, too (`http`)."""
+    Where acknowledging takes more than a tenth of the loop's time, because many clients
+    share it, they do so less often. They share connections to the coordinator, too
+    (`http`)."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -75,7 +81,7 @@ class SharedTimer:
 
     @classmethod
     def of(cls, loop: asyncio.AbstractEventLoop) -> "SharedTimer":
-        """The timer of a loop; everyone on it shares it."""
+        """The timer of a loop, one for all clients on it."""
         found = _timers.get(loop)
         if found is None:
             found = _timers[loop] = cls(loop)
@@ -118,15 +124,26 @@ class SharedTimer:
         self._ack_seconds = min(max(taken, ACK_SECONDS), _LATEST_ACK_SECONDS)
 
 
+async def wait_at_most(
+    seconds: float, condition: Callable[[], bool], signal: Signal
+) -> None:
+    """Returns once the condition holds, or after this time; it is checked whenever the
+    signal is notified. Cancelling it loses nothing."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while not condition() and loop.time() < until:
+        await signal.wait(until - loop.time())
+
+
 @dataclass
 class ClientContext:
-    """What the parts of a client share: who it is, whom it talks to, what has ended it.
+    """What the parts of a client share: its user, its connections, what has ended it.
 
-    `changed` is notified when something is not as it was. `failure` is the
-    error that has ended the client, if one has."""
+    `changed` is notified when subscriptions or connections have changed. `failure` is
+    the error that has ended the client, if one has."""
 
     user: str
-    coordinator: Coordinator
+    coordinator: CoordinatorClient
     links: Links
     options: ClientOptions
     tell: Callable[[Notice], None]
@@ -147,15 +164,40 @@ class ClientContext:
             self.on_failure(error)
             self.changed.notify()
 
+    async def wait_until(self, condition: Callable[[], bool], signal: Signal) -> None:
+        """Returns once the condition holds; it is checked whenever the signal is
+        notified. Raises the error that has ended the client. Cancelling it loses
+        nothing."""
+        while not condition():
+            self.check()
+            await signal.wait()
+
+    async def retry(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Repeat a call until the coordinator, or the broker, can be reached and
+        answers. Raises RefusedError if it answers that the request is wrong, and the
+        error that has ended the client. Cancelling it loses nothing."""
+        backoff = Backoff()
+        while True:
+            self.check()
+            try:
+                return await call()
+            except (UnreachableError, LinkLostError):
+                pass
+            except RefusedError as error:
+                if error.status < 500:
+                    raise
+            await asyncio.sleep(backoff.pause())
+
     def start(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        """Do something beside; if it fails, the client does."""
+        """Run a task; if it fails, the client does."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     async def stop(self) -> None:
-        """End all that is done beside. Cancelling it leaves some of it to the loop."""
+        """Cancel all tasks and wait for their end. Cancelling it leaves some of them to
+        the loop."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -166,6 +208,6 @@ class ClientContext:
         if isinstance(error, BrokerwiseError):
             self.fail(error)
         elif error is not None:
-            told = BrokerwiseError(f"the client failed: {error!r}")
-            told.__cause__ = error
-            self.fail(told)
+            failure = BrokerwiseError(f"the client failed: {error!r}")
+            failure.__cause__ = error
+            self.fail(failure)

@@ -1,7 +1,7 @@
-"""What a client asks of the coordinator."""
+"""The calls of a client to the coordinator."""
 
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from brokerwise.runtime.client.errors import UnauthorizedError
@@ -23,10 +23,10 @@ T = TypeVar("T")
 MOST_TOPICS = 2_000  # of one request: with the longest names it still fits
 
 
-class Coordinator:
-    """The coordinator, as one user sees it. Cancelling a request loses nothing but
-    its answer. Raises UnreachableError and RefusedError, or UnauthorizedError. Requests
-    go over `http`, which may keep connections; they may all be carried out twice."""
+class CoordinatorClient:
+    """Calls to the coordinator as one user. Cancelling a call loses nothing but its
+    answer. Each raises UnreachableError, RefusedError or UnauthorizedError. Requests go
+    over `http`, which may keep connections; each may be carried out twice."""
 
     def __init__(self, url: str, token: str, tls: ssl.SSLContext | None) -> None:
         self.url = url.rstrip("/")
@@ -43,7 +43,8 @@ class Coordinator:
     async def routes(self, topics: Sequence[str]) -> RoutesAnswer:
         routes: list[Route] = []
         unknown: list[str] = []
-        for part in _parts(topics):
+        for start in range(0, len(topics), MOST_TOPICS):
+            part = tuple(topics[start : start + MOST_TOPICS])
             found = await self._ask("/routes", RoutesRequest(part), RoutesAnswer)
             routes += found.routes
             unknown += found.unknown
@@ -78,8 +79,3 @@ class Coordinator:
                     f"the coordinator refuses this token: {refused.text}"
                 ) from refused
             raise
-
-
-def _parts(topics: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for start in range(0, len(topics), MOST_TOPICS):
-        yield tuple(topics[start : start + MOST_TOPICS])

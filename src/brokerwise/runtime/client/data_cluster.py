@@ -1,4 +1,4 @@
-"""The data cluster, as operators and those who feed it see it.
+"""The data cluster's client, for operators and feeders.
 
     async with DataClient.of(read_fleet(state)) as client:
         await client.create_dataset(Dataset(...))
@@ -11,7 +11,6 @@ pure) and fed in order (`Feed`).
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol, Self, TypeVar
 from urllib.parse import quote
 
@@ -106,12 +105,7 @@ class DataClient:
         await self._http.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._http.close()
 
     @classmethod
@@ -163,7 +157,7 @@ class DataClient:
 
         Returns when they are safe. A batch that has an id is tried again while no
         answer comes, for `patience` seconds, and is never fed twice; without one
-        nobody could know, so it is tried once.
+        a repetition could feed it twice, so it is tried once.
         """
         body = records if isinstance(records, bytes) else _lines(records)
         path = f"/feed/{_part(dataset)}" + (f"?batch={_part(batch)}" if batch else "")
@@ -250,10 +244,10 @@ class Batch:
 
 
 class Batches:
-    """Cuts a stream into batches of at most so many bytes, and so many records.
+    """Cuts a stream into batches of at most `most_bytes`, and `most_records`.
 
     The same stream is cut at the same places, whatever parts it comes in, as long as
-    nobody calls `rest` before its end. Holds no more than a batch, a part and
+    `rest` is not called before its end. Holds no more than a batch, a part and
     MAX_RECORD_BYTES.
     """
 
@@ -380,7 +374,7 @@ class Feed:
         twice, however often.
     rate
         Records a second; None: as fast as they are taken.
-    told
+    on_batch
         Called after each batch.
     on_retry
         Called when the data cluster does not answer and is asked again.
@@ -390,14 +384,14 @@ class Feed:
     dataset: str
     identity: str
     rate: float | None = None
-    told: Callable[[FeedResult], None] = lambda result: None
+    on_batch: Callable[[FeedResult], None] = lambda result: None
     on_retry: Callable[[BrokerwiseError], None] = lambda error: None
 
     async def run(self, parts: AsyncIterator[bytes | None]) -> FeedResult:
         """Feed parts of a stream as they come; None sends what there is, without
         waiting for more. Cancelling it leaves out what was not fed yet, of one batch
         it is not known. Raises FeedBrokenError, or, if nothing is in, its cause."""
-        pace = _Pace(self.rate)
+        pace = _RateLimit(self.rate)
         result = FeedResult()
         async for batch in _batches(parts, Batches(most_records=pace.at_once)):
             await pace.wait_for(batch.records)
@@ -408,7 +402,7 @@ class Feed:
                     raise
                 raise FeedBrokenError(result, batch.first_line, error) from error
             result = result.after(batch, fed)
-            self.told(result)
+            self.on_batch(result)
         return result
 
     async def _send(self, batch: Batch) -> FeedAnswer:
@@ -421,8 +415,8 @@ class Feed:
         )
 
 
-class _Pace:
-    """So many records a second, a second's worth at once, but at least one."""
+class _RateLimit:
+    """Limits records to `rate` a second: a second's worth at once, but at least one."""
 
     def __init__(self, rate: float | None) -> None:
         self.at_once = None if rate is None else max(1, int(rate))

@@ -1,8 +1,8 @@
-"""What a client tells its application: messages, gaps, and how its sessions fare.
+"""What a client reports to its application: messages, gaps, changes of its sessions.
 
 On an overlay a message holds content: a point, and what is at it. It travels as
 {"content": {...}, "data": ...}; the application gets `data` alone, of the points that
-it wants (`wanted`).
+it wants (`select_content`).
 """
 
 from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ class Received(msgspec.Struct, frozen=True, tag_field="type", tag="message"):
 @dataclass(frozen=True)
 class GapTold:
     """Messages of a source that were sent and will not come: `missing` of them, None
-    if nobody can count them."""
+    if their number is unknown."""
 
     topic: str
     source: str
@@ -54,8 +54,8 @@ class Connected:
 
 
 @dataclass(frozen=True)
-class Moved:
-    """A planned move is done."""
+class SessionMoved:
+    """A session has moved to another broker, as ordered."""
 
     before: str
     broker: str
@@ -63,7 +63,8 @@ class Moved:
 
 @dataclass(frozen=True)
 class Disconnected:
-    """A broker that served topics hung up or fell silent; another is looked for."""
+    """A broker that served topics hung up or fell silent; the client looks for
+    another."""
 
     broker: str
     reason: str
@@ -71,26 +72,26 @@ class Disconnected:
 
 @dataclass(frozen=True)
 class Retrying:
-    """Looking for a broker failed; it is tried again."""
+    """The client could not reach a broker; it tries again."""
 
     reason: str
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A broker did not do what it was asked; a message was not taken, perhaps."""
+class RequestRefused:
+    """A broker refused a request, for example a message of an unknown topic."""
 
     reason: str
 
 
-Notice = Connected | Moved | Disconnected | Retrying | Refused
+Notice = Connected | SessionMoved | Disconnected | Retrying | RequestRefused
 
 
 def wrap(point: Point, data: Any) -> dict[str, Any]:
     return {_POINT: dict(point), _DATA: data}
 
 
-def wanted(events: Iterable[Event], boxes: Iterable[Box]) -> list[Event]:
+def select_content(events: Iterable[Event], boxes: Iterable[Box]) -> list[Event]:
     """Of the messages of sub-channels, those that one of the boxes holds: a
     sub-channel may reach beyond them. What has no point is kept."""
     kept: list[Event] = []

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.context import SharedTimer
-from brokerwise.runtime.client.events import Event, GapTold, OnEvent, Received, wanted
+from brokerwise.runtime.client.events import (
+    Event,
+    GapTold,
+    OnEvent,
+    Received,
+    select_content,
+)
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.tasks import Signal
 from brokerwise.runtime.protocol.fleet import CursorRow
@@ -71,15 +77,15 @@ class StreamMerger:
     the messages of a topic in the order of their sources, every one of them after the
     cursors that it began with. Mostly a topic has one stream; in a move it has two.
 
-    A gap is told as soon as no stream can close it any more, and only then. Calls
-    return what to tell the application, in order.
+    A gap is reported as soon as no stream can close it, and only then. Calls return
+    the events for the application, in order.
 
-    `unheard` is a source whose messages are never delivered here, and so are no gap:
-    on an overlay, the client itself.
+    `own_source` is the client's own on an overlay: its messages are not delivered to
+    it, so their absence is no gap.
     """
 
     def __init__(self) -> None:
-        self.unheard: str | None = None
+        self.own_source: str | None = None
         self._topics: dict[str, _Topic] = {}
         self._of_stream: dict[int, set[str]] = {}
 
@@ -113,8 +119,8 @@ class StreamMerger:
         return topic.sequencer.advance(message.source, message.epoch, message.seq)
 
     def receive(self, stream: int, message: Received) -> Sequence[Event]:
-        """A message has come. Of a topic that the stream does not serve (any more) it
-        is ignored: another stream brings it."""
+        """A message has come. It is ignored if the stream does not serve its topic:
+        another stream brings it."""
         topic = self._topics.get(message.topic)
         if topic is None or stream not in topic.streams:
             return ()
@@ -122,21 +128,21 @@ class StreamMerger:
         if not sequencer.settled:
             return self._receive_one_of_several(topic, stream, message)
         released = sequencer.offer(message.source, message.epoch, message.seq, message)
-        return self._told(topic, released) if released.gaps else released.messages
+        return self._events(topic, released) if released.gaps else released.messages
 
     def is_needless(self, stream: int, name: str) -> bool:
-        """Whether a message from which `receive` made nothing should not have been
+        """True if a message for which `receive` returned nothing should not have been
         sent: its topic is not wanted, or the stream alone serves it, and had brought
         this message or a later one before."""
         topic = self._topics.get(name)
         return topic is None or (topic.sequencer.settled and stream in topic.streams)
 
     def end(self, stream: int) -> list[Event]:
-        """A stream brings nothing any more."""
+        """A stream has ended."""
         return self.leave(stream, tuple(self._of_stream.get(stream, ())))
 
     def leave(self, stream: int, topics: Iterable[str]) -> list[Event]:
-        """A stream is not listened to any more for these topics; what only it could
+        """A stream is ignored from now on for these topics; what only it could
         have brought is a gap, unless the topic is left without any: then it is not
         known yet what will be missed."""
         events: list[Event] = []
@@ -148,7 +154,7 @@ class StreamMerger:
         return events
 
     def forget(self, topics: Iterable[str]) -> None:
-        """The application wants these topics no more."""
+        """The application has unsubscribed from these topics."""
         for name in topics:
             topic = self._topics.pop(name, None)
             for stream in topic.streams if topic else ():
@@ -203,7 +209,7 @@ class StreamMerger:
             topic.sequencer.held.setdefault(source, {})[position] = message
             return self._progress(topic, source)
         released = topic.sequencer.offer(source, *position, message)
-        return [*self._told(topic, released), *self._progress(topic, source)]
+        return [*self._events(topic, released), *self._progress(topic, source)]
 
     def _serve(self, stream: int, name: str, positions: Positions) -> list[Event]:
         topic = self._topics.get(name)
@@ -219,8 +225,8 @@ class StreamMerger:
         return self._settle(topic)
 
     def _progress(self, topic: _Topic, source: str) -> list[Event]:
-        """A source has got further: let go of what waits for nothing any more."""
-        events = self._let_go(topic, source, topic.watermark(source))
+        """A source has advanced: release the messages that need not wait."""
+        events = self._release(topic, source, topic.watermark(source))
         awaited = topic.awaited.get(source)
         if awaited is not None and topic.last(source) >= awaited:
             del topic.awaited[source]
@@ -235,7 +241,7 @@ class StreamMerger:
         return self._settle_one(topic)
 
     def _settle(self, topic: _Topic) -> list[Event]:
-        """Streams have come or gone: let go of what waits for none of those left."""
+        """Streams have changed: release the messages that wait for none of the rest."""
         topic.look_forward()
         if len(topic.streams) < 2:
             return self._settle_one(topic)
@@ -243,7 +249,7 @@ class StreamMerger:
             return self._hand_over(topic)
         events: list[Event] = []
         for source in list(topic.sequencer.held):
-            events += self._let_go(topic, source, topic.watermark(source))
+            events += self._release(topic, source, topic.watermark(source))
         return events
 
     def _settle_one(self, topic: _Topic) -> list[Event]:
@@ -251,22 +257,25 @@ class StreamMerger:
         come. What others brought beyond it waits, if anything, until it gets there."""
         events: list[Event] = []
         for source, position in topic.awaited.items():
-            events += self._let_go(topic, source, position)
+            events += self._release(topic, source, position)
             events += self._skip(topic, source, position)
         for source in list(topic.sequencer.held):
-            events += self._let_go(topic, source, topic.watermark(source))
+            events += self._release(topic, source, topic.watermark(source))
         topic.awaited, topic.starts = {}, {}
         topic.sequencer.settled = not topic.sequencer.held
         return events
 
     def _skip(self, topic: _Topic, source: str, position: Position) -> list[Event]:
-        """What has not come of a source up to a position will not come."""
+        """Give up the messages of a source up to a position that have not come."""
         last = topic.last(source)
         if last >= position:
             return []
         missing = position[1] - last[1] if last[0] == position[0] else None
         gap = self._gap(topic.name, source, missing)
-        return [*gap, *self._told(topic, topic.sequencer.catch_up(source, position))]
+        return [
+            *gap,
+            *self._events(topic, topic.sequencer.catch_up(source, position)),
+        ]
 
     def _detach(self, topic: _Topic, stream: int) -> None:
         del topic.streams[stream]
@@ -275,7 +284,7 @@ class StreamMerger:
         if not self._of_stream[stream]:
             del self._of_stream[stream]
 
-    def _let_go(self, topic: _Topic, source: str, watermark: Position) -> list[Event]:
+    def _release(self, topic: _Topic, source: str, watermark: Position) -> list[Event]:
         """Hand on what waits of a source up to a position, and tell its gaps."""
         events: list[Event] = []
         sequencer = topic.sequencer
@@ -287,12 +296,12 @@ class StreamMerger:
             if not waiting:
                 del sequencer.held[source]
             sequencer.settled = True  # so that it does not wait again
-            events += self._told(topic, sequencer.offer(source, *first, message))
+            events += self._events(topic, sequencer.offer(source, *first, message))
             sequencer.settled = False
-            events += self._told(topic, sequencer.catch_up(source, first))
+            events += self._events(topic, sequencer.catch_up(source, first))
         return events
 
-    def _told(self, topic: _Topic, released: Released[Received]) -> list[Event]:
+    def _events(self, topic: _Topic, released: Released[Received]) -> list[Event]:
         """Gaps come before the message that shows them: there is one at most."""
         events: list[Event] = []
         for gap in released.gaps:
@@ -301,7 +310,7 @@ class StreamMerger:
         return events
 
     def _gap(self, topic: str, source: str, missing: int | None) -> list[Event]:
-        return [] if source == self.unheard else [GapTold(topic, source, missing)]
+        return [] if source == self.own_source else [GapTold(topic, source, missing)]
 
 
 class Acknowledger:
@@ -336,7 +345,7 @@ class Acknowledger:
             self._soon(link)
 
     def served(self, link: Link, topics: Iterable[str]) -> None:
-        """Another broker serves topics: it has not heard what the one before has."""
+        """Another broker serves topics: it does not have their acknowledgements yet."""
         for topic in topics:
             if topic in self._handled:
                 link.changed[topic, SOURCE] = None
@@ -370,10 +379,10 @@ class Acknowledger:
 class EventQueue(AsyncIterator[Event]):
     """What waits for the application, which iterates over it.
 
-    `on_full` and `on_room` tell those who fill it when to pause: what they were about
-    to add still fits. `on_handled` is called with a channel's result once the next
-    event is asked for. With `on_event` nothing waits: each event is given to it at
-    once, and has been dealt with when it returns.
+    `on_full` and `on_room` are called when reading should pause and go on: what is
+    added in between still fits. `on_handled` is called with a channel's result once
+    the next event is asked for. With `on_event` nothing waits: each event is given to
+    it at once, and has been dealt with when it returns.
 
     Cancelling a wait for the next event loses none.
     """
@@ -449,7 +458,7 @@ class EventQueue(AsyncIterator[Event]):
 
 
 class Inbox:
-    """What comes of the topics that the application wants, from whichever broker.
+    """The messages of the application's topics, from all brokers.
 
     Attributes
     ----------
@@ -484,10 +493,10 @@ class Inbox:
         if not self.boxes and self.streams.advance(link.number, message):
             self.events.add_one(message)
         else:
-            self._receive_odd(link, message)
+            self._receive_out_of_order(link, message)
         self._acknowledger.note(link, message)
 
-    def _receive_odd(self, link: Link, message: Received) -> None:
+    def _receive_out_of_order(self, link: Link, message: Received) -> None:
         """One that may have to wait, or leaves a gap, or is dropped."""
         events = self.streams.receive(link.number, message)
         if events:
@@ -504,11 +513,11 @@ class Inbox:
         self._acknowledger.served(link, topics)
 
     def leave(self, stream: int, topics: Iterable[str]) -> None:
-        """Listen to a stream no more, for these topics."""
+        """Ignore a stream from now on, for these topics."""
         self._hand_on(self.streams.leave(stream, topics))
 
     def end(self, stream: int) -> None:
-        """A stream brings nothing any more."""
+        """A stream has ended."""
         self._hand_on(self.streams.end(stream))
         self.progressed.notify()
 
@@ -522,6 +531,6 @@ class Inbox:
 
     def _hand_on(self, events: Sequence[Event]) -> None:
         if self.boxes:
-            events = wanted(events, self.boxes)
+            events = select_content(events, self.boxes)
         if events:
             self.events.add(events)

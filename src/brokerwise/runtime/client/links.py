@@ -12,7 +12,7 @@ import msgspec
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.client.errors import LinkLostError, final_error
 from brokerwise.runtime.client.events import Received
-from brokerwise.runtime.net.connection import ClientConnection, connect
+from brokerwise.runtime.net.connection import connect
 from brokerwise.runtime.protocol.fleet import Address
 from brokerwise.runtime.protocol.frames import (
     Ack,
@@ -45,7 +45,7 @@ BrokerFrame = (
 )
 _decoder = msgspec.json.Decoder(Received | BrokerFrame | Welcome | Beat)
 _numbers = count(1)
-IDLE_TICKS = 4  # that a link which nobody needs is kept: someone may yet
+IDLE_TICKS = 4  # that a link is kept while it is not needed: it may be again
 
 
 class LinkOwner(Protocol):
@@ -54,7 +54,8 @@ class LinkOwner(Protocol):
 
     def received(self, link: "Link", message: Received) -> None: ...
 
-    def told(self, link: "Link", frame: BrokerFrame) -> None: ...
+    def answered(self, link: "Link", frame: BrokerFrame) -> None:
+        """A frame that is not a message."""
 
     def resumed(self, link: "Link") -> None:
         """A broker that had been silent speaks again."""
@@ -64,37 +65,13 @@ class LinkOwner(Protocol):
 
 
 class Link:
-    """A connection that has logged in.
+    """A connection that has logged in: nothing else may be called before `open`.
 
     `number` names its stream. `sent` messages were published on it, of which the
     broker has taken in `confirmed`; `received` have come. A link that is `retired`
-    has no more say: another has taken its place, or nobody needs it.
-    `idle_ticks` counts how often in a row nobody was found to need it.
+    is not used any more: another has taken its place, or it is not needed.
+    `idle_ticks` counts the ticks in a row at which it was not needed.
     """
-
-    __slots__ = (
-        "_connection",
-        "_owner",
-        "_paused",
-        "_quiet_since",
-        "_spoke",
-        "_welcomed",
-        "_window",
-        "ack_every",
-        "acknowledged",
-        "broker",
-        "changed",
-        "confirmed",
-        "idle_ticks",
-        "is_silent",
-        "number",
-        "received",
-        "retired",
-        "sent",
-        "url",
-        "user",
-        "welcome",
-    )
 
     def __init__(
         self,
@@ -113,7 +90,6 @@ class Link:
         self.welcome: Welcome | None = None
         loop = asyncio.get_running_loop()
         self._welcomed: asyncio.Future[None] = loop.create_future()
-        self._connection: ClientConnection | None = None
         self._owner = owner
         self._window = window or 0
         self._paused = False
@@ -146,11 +122,7 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        return (
-            self.welcome is not None
-            and self._connection is not None
-            and self._connection.is_open
-        )
+        return self.welcome is not None and self._connection.is_open
 
     @property
     def is_usable(self) -> bool:
@@ -159,39 +131,34 @@ class Link:
     @property
     def has_room(self) -> bool:
         """True if the broker takes one more message without a confirmation. Once it
-        hangs up it does not, though what was sent before may still be heard."""
-        if self._connection is None or not self._connection.is_open:
-            return False
-        return self.sent - self.confirmed < self._window
+        hangs up it does not, though it may still read what was sent before."""
+        return self._connection.is_open and self.sent - self.confirmed < self._window
 
     def send(self, frame: Frame) -> None:
         self.send_text(encode(frame))
 
     def send_text(self, text: bytes) -> None:
-        if self._connection is not None and self._connection.is_open:
+        if self._connection.is_open:
             self._connection.send(text)
 
     def buffered(self) -> int:
-        return self._connection.buffered() if self._connection else 0
+        return self._connection.buffered()
 
     async def drained(self) -> None:
         """Until what was sent has mostly gone. Cancelling it loses nothing."""
-        if self._connection is not None:
-            await self._connection.drained()
+        await self._connection.drained()
 
     def pause(self) -> None:
-        """Read no more: the application is behind."""
+        """Stop reading: the application is behind."""
         self._paused = True
-        if self._connection is not None:
-            self._connection.pause_reading()
+        self._connection.pause_reading()
 
     def resume(self) -> None:
         self._paused, self._spoke = False, True
-        if self._connection is not None:
-            self._connection.resume_reading()
+        self._connection.resume_reading()
 
     def fell_silent(self, now: float) -> bool:
-        """Called now and then: whether the broker has just been silent too long."""
+        """True if the broker has just been silent too long; called at every tick."""
         if self._spoke or self._paused:
             self._spoke, self._quiet_since = False, now
             return False
@@ -207,7 +174,7 @@ class Link:
             self.send(ack)
 
     def expect_no_more_use(self) -> None:
-        """If nobody needs it now, nobody will."""
+        """Close it at the next tick, unless it is needed then."""
         self.idle_ticks = IDLE_TICKS
 
     def is_needed(self, needed: bool) -> bool:
@@ -219,21 +186,18 @@ class Link:
         """Say goodbye, and hang up once everything sent has been read."""
         self.retired = True
         self.send(Logout())
-        if self._connection is not None:
-            self._connection.close()
+        self._connection.close()
 
     def abort(self) -> None:
         self.retired = True
-        if self._connection is not None:
-            self._connection.abort()
+        self._connection.abort()
 
     def _on_text(self, text: bytes) -> None:
         try:
             frame = _decoder.decode(text)
         except (ValueError, RecursionError):
-            found = _leniently(text)
+            found = _decode_leniently(text)
             if found is None:
-                assert self._connection is not None
                 self._connection.abort()
                 return
             frame = found
@@ -247,7 +211,7 @@ class Link:
         elif isinstance(frame, Welcome):
             self._begin(frame)
         elif type(frame) is not Beat:
-            self._owner.told(self, frame)
+            self._owner.answered(self, frame)
 
     def _begin(self, welcome: Welcome) -> None:
         self.welcome = welcome
@@ -268,8 +232,8 @@ class Link:
         return final or LinkLostError(self.url, code, reason)
 
 
-def _leniently(text: bytes) -> Received | None:
-    """A message whose data our JSON reader does not take: someone else's may."""
+def _decode_leniently(text: bytes) -> Received | None:
+    """A message whose data msgspec refuses, and Python's JSON reader may take."""
     try:
         frame = decode_from_broker(text)
     except BrokerwiseError:
@@ -329,7 +293,7 @@ class Links:
 
     async def reach(self, address: Address) -> Link:
         """A connection that can be used, a new one if need be; one that is silent
-        stays open beside it. All who ask meanwhile share it, so cancelling this loses
+        stays open beside it. Concurrent callers share it, so cancelling this loses
         nothing.
 
         Raises what `Link.open` raises.
@@ -395,6 +359,6 @@ class Links:
 
 
 def _retrieve(task: "asyncio.Task[Link]") -> None:
-    """So that a failure that nobody waited for is not complained about."""
+    """Keep asyncio from logging a failure that no caller waited for."""
     if not task.cancelled():
         task.exception()

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from brokerwise.runtime.client.context import ClientContext
+from brokerwise.runtime.client.context import ClientContext, wait_at_most
 from brokerwise.runtime.client.errors import (
     LinkLostError,
     MessageTooLargeError,
@@ -32,8 +32,8 @@ UNKNOWN_GENERATION = 0  # older than any: a broker that gets the message passes 
 @dataclass(frozen=True)
 class Choice:
     """Send the next message to these brokers, as of this generation. There may be
-    none: because none can be reached or, if not `is_routed`, because nobody is to
-    get it."""
+    none: because none can be reached or, if not `is_routed`, because the topic has no
+    subscribers."""
 
     urls: tuple[str, ...]
     generation: int
@@ -112,8 +112,8 @@ class Routes:
         ]
 
     def needed(self, reachable: Callable[[str], bool]) -> set[str]:
-        """The brokers of the newest routes and, of those that cannot be used yet, of
-        the ones that go on meanwhile."""
+        """The brokers of the newest routes and, where those cannot be used yet, of the
+        routes in use."""
         found: set[str] = set()
         for known in self._known.values():
             found.update(_urls(known.newest))
@@ -132,7 +132,7 @@ def _complete(route: Route, reachable: Callable[[str], bool]) -> bool:
     return all(reachable(address.url) for address in route.brokers)
 
 
-ASK_AGAIN_SECONDS = 1.0  # about a topic that nobody wanted, or that is cut off
+ASK_AGAIN_SECONDS = 1.0  # about a topic without subscribers, or without brokers
 BUFFERED_BYTES = 1 << 20  # that wait to be sent, then a publisher waits
 
 _Targets = tuple[tuple[Link, ...], int]  # where to send, under which generation
@@ -141,8 +141,8 @@ _Targets = tuple[tuple[Link, ...], int]  # where to send, under which generation
 class Publisher:
     """Sends each message to every broker of its topic's route.
 
-    `unrouted` counts messages that nobody was to get, `unconfirmed` those that a
-    broker had not confirmed when its connection ended.
+    `unrouted` counts messages of topics without subscribers, `unconfirmed` those that
+    a broker had not confirmed when its connection ended.
     """
 
     def __init__(self, context: ClientContext, clock: Callable[[], float]) -> None:
@@ -175,7 +175,7 @@ class Publisher:
     async def publish_at(
         self, find: Callable[[], Awaitable[Link]], topic: str, data: Any
     ) -> None:
-        """Send to one broker, which knows where it goes on."""
+        """Send to one broker, which passes it on."""
         content = msgspec.Raw(msgspec.json.encode(data))
         link = await find()
         while not link.has_room:
@@ -192,15 +192,16 @@ class Publisher:
             self._mend()
             self._context.check()
             await self._progressed.wait()
-        self._choose_anew()  # a connection may be there before anyone is told of it
+        self._choose_again()  # a connection may be usable before `links_changed`
 
     async def flush(self) -> None:
-        while any(link.sent > link.confirmed for link in self._context.links):
-            self._context.check()
-            await self._progressed.wait()
+        await self._context.wait_until(self._is_confirmed, self._progressed)
+
+    def _is_confirmed(self) -> bool:
+        return all(link.sent <= link.confirmed for link in self._context.links)
 
     def knows(self, topic: str) -> bool:
-        """True if there is such a topic, as far as we have heard."""
+        """True if the route of a topic is known, so that it exists."""
         return self._routes.knows(topic)
 
     # What brokers say
@@ -221,8 +222,8 @@ class Publisher:
         self.links_changed()
 
     def links_changed(self) -> None:
-        """Connections or routes are not as they were."""
-        self._choose_anew()
+        """Connections or routes have changed."""
+        self._choose_again()
         self._mend()
 
     def needed(self) -> set[str]:
@@ -252,7 +253,7 @@ class Publisher:
             else:
                 return None
 
-    def _choose_anew(self) -> None:
+    def _choose_again(self) -> None:
         self._targets.clear()
         self._needed = None
         self._progressed.notify()
@@ -293,16 +294,7 @@ class Publisher:
     async def _learn(self, topics: Iterable[str]) -> None:
         """Ask the coordinator, until it answers. Raises UnknownTopicError."""
         names = list(topics)
-        backoff = Backoff()
-        while True:
-            self._context.check()
-            try:
-                unknown = await self._ask(names)
-                break
-            except (UnreachableError, RefusedError) as error:
-                if isinstance(error, RefusedError) and error.status < 500:
-                    raise
-            await asyncio.sleep(backoff.pause())
+        unknown = await self._context.retry(lambda: self._ask(names))
         if unknown:
             raise UnknownTopicError(unknown)
 
@@ -328,24 +320,24 @@ class Publisher:
             for address in lacking.values():
                 if not links.is_dialling(address.url):
                     self._context.start(self._reach(address))
-            await self._let_them_answer()
+            await self._wait_for_brokers()
             gone = self._routes.lacking(links.is_usable)
             if gone:
                 await self._ask_about(gone)
             if gone and gone == self._routes.lacking(links.is_usable):
                 await asyncio.sleep(backoff.pause())
-        self._choose_anew()
+        self._choose_again()
 
-    async def _let_them_answer(self) -> None:
-        """Brokers that we connect to: one may take its time, or be frozen."""
-        links, loop = self._context.links, asyncio.get_running_loop()
-        until = loop.time() + ASK_AGAIN_SECONDS
+    async def _wait_for_brokers(self) -> None:
+        """Wait until no connection is being opened; a broker may be slow, or frozen."""
         await asyncio.sleep(0)  # for them to begin
-        while loop.time() < until:
-            lacking = self._routes.lacking(links.is_usable)
-            if not any(map(links.is_dialling, lacking)):
-                return
-            await self._progressed.wait(until - loop.time())
+        await wait_at_most(
+            ASK_AGAIN_SECONDS, lambda: not self._is_dialling(), self._progressed
+        )
+
+    def _is_dialling(self) -> bool:
+        links = self._context.links
+        return any(map(links.is_dialling, self._routes.lacking(links.is_usable)))
 
     async def _reach(self, address: Address) -> None:
         gone = (UnreachableError, RefusedError, LinkLostError)

@@ -1,5 +1,5 @@
-"""The sessions of a client: who serves its topics, what to do when nobody does, and how
-a session moves from one broker to another, losing nothing.
+"""The sessions of a client: which brokers serve its topics, how to find them, and how a
+session moves from one broker to another, losing nothing.
 
 First the frames that ask for topics (pure) and what brokers have not answered yet,
 then `Subscriber`, then `Mover`. What brokers send goes to the `inbox`.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.context import ClientContext
+from brokerwise.runtime.client.context import ClientContext, wait_at_most
 from brokerwise.runtime.client.errors import (
     LinkLostError,
     NoBrokerError,
@@ -26,8 +26,8 @@ from brokerwise.runtime.client.events import (
     Disconnected,
     Received,
     Retrying,
+    SessionMoved,
 )
-from brokerwise.runtime.client.events import Moved as MovedNotice
 from brokerwise.runtime.client.inbox import Inbox
 from brokerwise.runtime.client.links import Link
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
@@ -110,7 +110,7 @@ def _size(topic: str, rows: list[CursorRow]) -> int:
 
 @dataclass(eq=False)
 class Ranges:
-    """A box that the application wants, and who serves it."""
+    """A box that the application wants, and the link that serves it."""
 
     box: Box
     link: Link | None = None
@@ -123,8 +123,8 @@ class Ranges:
 
 
 @dataclass(eq=False)
-class Question:
-    """What a broker was asked for. `topics` are those that are still wanted of it."""
+class SubscriptionRequest:
+    """A request to a broker. `topics` are those that it is still to serve."""
 
     link: Link
     topics: set[str]
@@ -132,19 +132,19 @@ class Question:
     is_quiet: bool = False
 
 
-class Questions:
+class SubscriptionRequests:
     """Asks brokers for topics, each topic of one broker at a time."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, Question] = {}
+        self._waiting: dict[int, SubscriptionRequest] = {}
         self._last_id = 0
 
     def fresh(self, link: Link, topics: Iterable[str]) -> list[str]:
         """Those of the topics that a broker has not been asked for already."""
         asked: set[str] = set()
-        for question in self._waiting.values():
-            if question.link is link:
-                asked |= question.topics
+        for request in self._waiting.values():
+            if request.link is link:
+                asked |= request.topics
         return sorted(set(topics) - asked)
 
     def ask(
@@ -158,40 +158,40 @@ class Questions:
     ) -> None:
         self.withdraw(topics)
         for frame in subscriptions(topics, cursors, latest):
-            question = Question(link, set(frame.topics), None, is_quiet)
-            self._send(frame, question)
+            request = SubscriptionRequest(link, set(frame.topics), None, is_quiet)
+            self._send(frame, request)
 
     def ask_ranges(self, link: Link, ranges: Ranges) -> None:
-        for question in self._waiting.values():
-            if question.ranges is ranges and question.link is link:
+        for request in self._waiting.values():
+            if request.ranges is ranges and request.link is link:
                 return
         box = {name: (low, high) for name, (low, high) in ranges.box.items()}
-        self._send(Subscribe(ranges=box), Question(link, set(), ranges))
+        self._send(Subscribe(ranges=box), SubscriptionRequest(link, set(), ranges))
 
     def wait_for(self, link: Link) -> bool:
         """True if a broker still owes an answer."""
-        return any(question.link is link for question in self._waiting.values())
+        return any(request.link is link for request in self._waiting.values())
 
-    def find(self, number: int) -> Question | None:
+    def find(self, number: int) -> SubscriptionRequest | None:
         return self._waiting.get(number)
 
-    def answered(self, number: int) -> Question | None:
+    def answered(self, number: int) -> SubscriptionRequest | None:
         return self._waiting.pop(number, None)
 
     def withdraw(self, topics: Iterable[str]) -> None:
-        """Nobody is waited for any more to serve these."""
+        """Do not wait any more for brokers to serve these."""
         gone = set(topics)
-        for question in self._waiting.values():
-            question.topics -= gone
+        for request in self._waiting.values():
+            request.topics -= gone
 
     def forget(self, link: Link) -> None:
         """A connection has closed."""
         self._waiting = {n: q for n, q in self._waiting.items() if q.link is not link}
 
-    def _send(self, frame: Subscribe, question: Question) -> None:
+    def _send(self, frame: Subscribe, request: SubscriptionRequest) -> None:
         self._last_id += 1
-        self._waiting[self._last_id] = question
-        question.link.send(msgspec.structs.replace(frame, id=self._last_id))
+        self._waiting[self._last_id] = request
+        request.link.send(msgspec.structs.replace(frame, id=self._last_id))
 
 
 class Subscriber:
@@ -210,10 +210,10 @@ class Subscriber:
         self._ranges: list[Ranges] = []
         self._latest: set[str] = set()
         self._refused: dict[str, BrokerwiseError] = {}
-        self._questions = Questions()
+        self._requests = SubscriptionRequests()
         self._served: dict[Link, set[str]] = {}
         self._home: SessionPlace | None = None
-        self._going: set[str] = set()
+        self._attempts: set[str] = set()
         self._repairing: asyncio.Task[None] | None = None
 
     # What the application asks for
@@ -226,9 +226,8 @@ class Subscriber:
         self._latest.difference_update(topics)
         self._latest.update(topics if latest else ())
         self.repair()
-        while self._lacking(topics):
-            self._context.check()
-            await self._context.changed.wait()
+        context = self._context
+        await context.wait_until(lambda: not self._lacking(topics), context.changed)
         for topic in topics:
             if topic in self._refused:
                 raise self._refused[topic]
@@ -238,9 +237,8 @@ class Subscriber:
         self._ranges.append(ranges)
         self._inbox.boxes.append(ranges.box)
         self.repair()
-        while ranges.is_lacking:
-            self._context.check()
-            await self._context.changed.wait()
+        context = self._context
+        await context.wait_until(lambda: not ranges.is_lacking, context.changed)
         if ranges.refusal is not None:
             self._ranges.remove(ranges)
             self._inbox.boxes.remove(ranges.box)
@@ -251,13 +249,13 @@ class Subscriber:
         for topic in gone:
             self._wanted.pop(topic, None)
         self._streams.forget(gone)
-        self._questions.withdraw(gone)
+        self._requests.withdraw(gone)
         self.tidy()
 
     # What brokers say
 
     def subscribed(self, link: Link, frame: Subscribed) -> None:
-        asked = self._questions.answered(frame.id)
+        asked = self._requests.answered(frame.id)
         if asked is None:
             return
         served = set(frame.topics)
@@ -276,12 +274,12 @@ class Subscriber:
 
     def refused(self, frame: Problem) -> None:
         """Some of a subscription, or all of it, was refused."""
-        asked = self._questions.find(frame.id)
+        asked = self._requests.find(frame.id)
         if asked is None:
             return
         if asked.ranges is not None:
             asked.ranges.refusal = WrongRangeError(frame.message)
-            self._questions.answered(frame.id)
+            self._requests.answered(frame.id)
         else:
             topics = tuple(frame.topics or asked.topics)
             self._refuse(topics, UnknownTopicError(topics, frame.message))
@@ -291,7 +289,7 @@ class Subscriber:
     def closed(self, link: Link, code: int, reason: str) -> None:
         served = self._served.pop(link, None)
         self._inbox.end(link.number)
-        self._questions.forget(link)
+        self._requests.forget(link)
         self.moving.discard(link)
         if self._home is not None and self._home.url == link.url:
             self._home = None
@@ -342,11 +340,11 @@ class Subscriber:
     def uses(self, link: Link) -> bool:
         """True if a link serves anything, or was asked to."""
         serves = link in self._served or link in self.moving
-        return serves or self._questions.wait_for(link)
+        return serves or self._requests.wait_for(link)
 
     def withdraw(self, topics: Iterable[str]) -> None:
         """Do not go where these were asked for, if that is not answered yet."""
-        self._questions.withdraw(topics)
+        self._requests.withdraw(topics)
 
     def ranges_moved(self, old: Link, new: Link) -> None:
         for ranges in self._ranges:
@@ -368,24 +366,23 @@ class Subscriber:
         self, link: Link, topics: Iterable[str], *, is_quiet: bool = False
     ) -> None:
         """Ask a broker for topics, and wait until it serves them, has refused, or is
-        gone; at most ANSWER_SECONDS. Cancelling it leaves the question asked.
+        gone; at most ANSWER_SECONDS. Cancelling it leaves the request open.
 
         Raises LinkLostError if there is no answer.
         """
-        fresh = self._questions.fresh(link, topics)
+        fresh = self._requests.fresh(link, topics)
         cursors = self._streams.cursors(fresh)
-        self._questions.ask(
-            link, fresh, cursors, latest=self._latest, is_quiet=is_quiet
-        )
+        self._requests.ask(link, fresh, cursors, latest=self._latest, is_quiet=is_quiet)
         await self._answered(link)
 
     async def _answered(self, link: Link) -> None:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + ANSWER_SECONDS
-        while self._questions.wait_for(link):
-            if not link.is_usable or loop.time() >= until:
-                raise LinkLostError(link.url, 1006, "no answer to a subscription")
-            await self._context.changed.wait(until - loop.time())
+        await wait_at_most(
+            ANSWER_SECONDS,
+            lambda: not (link.is_usable and self._requests.wait_for(link)),
+            self._context.changed,
+        )
+        if self._requests.wait_for(link):
+            raise LinkLostError(link.url, 1006, "no answer to a subscription")
 
     # How it is repaired
 
@@ -397,22 +394,23 @@ class Subscriber:
                 for place in await self._places():
                     self._go_to(place)
             except (UnreachableError, RefusedError) as error:
-                self._came_to_nothing(error.message)
-            await self._let_them_answer()
-            if self._is_lacking() and not self._going:
+                self._note_failure(error.message)
+            await self._wait_for_brokers()
+            if self._is_lacking() and not self._attempts:
                 await asyncio.sleep(backoff.pause())
 
     def _go_to(self, place: SessionPlace) -> None:
-        if place.url not in self._going:
-            self._going.add(place.url)
+        if place.url not in self._attempts:
+            self._attempts.add(place.url)
             self._context.start(self._go(place))
 
-    async def _let_them_answer(self) -> None:
-        """Brokers that we went to: one may take its time, or be frozen."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + ASK_AGAIN_SECONDS
-        while self._going and self._is_lacking() and loop.time() < until:
-            await self._context.changed.wait(until - loop.time())
+    async def _wait_for_brokers(self) -> None:
+        """Wait until all topics are served; a broker may be slow, or frozen."""
+        await wait_at_most(
+            ASK_AGAIN_SECONDS,
+            lambda: not (self._attempts and self._is_lacking()),
+            self._context.changed,
+        )
 
     async def _places(self) -> tuple[SessionPlace, ...]:
         """Where the coordinator wants the sessions; without a plan that is where one
@@ -445,16 +443,16 @@ class Subscriber:
                 link = await self._context.links.reach(Address(place.broker, place.url))
                 await self.attach(link, self._lacking(here))
                 for ranges in [r for r in self._ranges if r.is_lacking]:
-                    self._questions.ask_ranges(link, ranges)
+                    self._requests.ask_ranges(link, ranges)
                     await self._answered(link)
         except (UnreachableError, RefusedError, LinkLostError) as error:
-            self._came_to_nothing(error.message)
+            self._note_failure(error.message)
         finally:
-            self._going.discard(place.url)
+            self._attempts.discard(place.url)
             self._context.changed.notify()
 
-    def _came_to_nothing(self, reason: str) -> None:
-        """An attempt failed: told if it mattered, not if all are served by now."""
+    def _note_failure(self, reason: str) -> None:
+        """An attempt failed: the application is told, unless all topics are served."""
         if self._is_lacking():
             self._context.tell(Retrying(reason))
 
@@ -490,7 +488,7 @@ class Subscriber:
         self._context.changed.notify()
 
     def _leave_silent(self, topics: Iterable[str]) -> None:
-        """Someone else serves these topics now: hang up on who is not heard."""
+        """Another broker serves these topics: hang up on silent ones that did."""
         for topic in topics:
             for number in self._streams.streams_of(topic):
                 link = self._context.links.numbered(number)
@@ -553,7 +551,7 @@ class Mover:
                 old.send(Moved(order.move))
                 if not order.topics:
                     self._subscriber.home(Address(order.broker, order.url))
-                self._context.tell(MovedNotice(old.broker, order.broker))
+                self._context.tell(SessionMoved(old.broker, order.broker))
         except (TimeoutError, RefusedError, LinkLostError) as error:
             self._context.tell(Retrying(f"stays at {old.broker}: {error}"))
         finally:
@@ -563,7 +561,7 @@ class Mover:
             self._subscriber.repair()
 
     async def _change_over(self, old: Link, order: Connect) -> None:
-        """Until nothing that shall move is left at the old broker: the application may
+        """Until no topic that is to move is left at the old broker: the application may
         subscribe to more meanwhile."""
         if order.url == old.url:
             return
@@ -593,12 +591,13 @@ class Mover:
             await asyncio.sleep(backoff.pause())
 
     async def _catch_up(self, old: Link, new: Link, topics: set[str]) -> None:
-        """Until the new broker needs nothing more from the old one, or the old one is
-        too slow with the rest: then that is a gap."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + CATCH_UP_SECONDS
-        while self._streams.behind(topics) and loop.time() < until:
-            await self._inbox.progressed.wait(until - loop.time())
+        """Wait until the old broker has sent what the new one will not; what it has not
+        sent in time is a gap."""
+        await wait_at_most(
+            CATCH_UP_SECONDS,
+            lambda: not self._streams.behind(topics),
+            self._inbox.progressed,
+        )
         if not new.is_open:
             raise LinkLostError(new.url, 1006, "it has gone in the middle of a move")
         self._inbox.leave(old.number, topics)

@@ -18,8 +18,8 @@ from brokerwise.runtime.process.state_file import (
     StateError,
     StateFile,
     connect,
+    lock_state,
     sync,
-    take,
     transaction,
 )
 from brokerwise.runtime.protocol.fleet import BrokerState
@@ -134,7 +134,7 @@ def seed_store(path: Path, seed: Seed) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(path.name + ".new")
-    with take(path):
+    with lock_state(path):
         _remove(new)
         _write(new, seed, _former_numbers(path))
         # A log that a killed coordinator left belongs to the file that goes now.

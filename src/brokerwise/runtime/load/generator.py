@@ -21,8 +21,11 @@ import pyarrow as pa
 
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.client.coordinator import Coordinator
-from brokerwise.runtime.load.trials import Trial, send_schedule
+from brokerwise.runtime.client.coordinator import CoordinatorClient
+from brokerwise.runtime.load.trials import (
+    Trial,
+    send_schedule,
+)
 from brokerwise.runtime.load.worker import UserError, payload
 from brokerwise.runtime.net.connection import ClientConnection, connect
 from brokerwise.runtime.net.tasks import few_at_a_time
@@ -331,14 +334,16 @@ class Generator:
         task = self._task
         for number, (user, token) in enumerate(task.subscribers):
             await self._subscribe(task.topics[number], number, user, token)
-        coordinator = Coordinator(task.coordinator, task.publishers[0][1], self._tls)
+        coordinator = CoordinatorClient(
+            task.coordinator, task.publishers[0][1], self._tls
+        )
         routes = {r.topic: r for r in (await coordinator.routes(task.topics)).routes}
         self._generations = [routes[topic].generation for topic in task.topics]
         opening = self._publishing([routes[topic] for topic in task.topics])
         await few_at_a_time(opening, OPENING)
 
     async def _subscribe(self, topic: str, number: int, user: str, token: str) -> None:
-        coordinator = Coordinator(self._task.coordinator, token, self._tls)
+        coordinator = CoordinatorClient(self._task.coordinator, token, self._tls)
         found = await coordinator.request_broker(user, [topic])
         if not found.sessions:
             raise BrokerwiseError(f"no broker serves topic {topic!r}")

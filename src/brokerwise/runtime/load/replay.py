@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.runtime.client.coordinator import Coordinator
+from brokerwise.runtime.client.coordinator import CoordinatorClient
 from brokerwise.runtime.fleet.files import FleetFile
 from brokerwise.runtime.fleet.operator import Operator
 from brokerwise.runtime.load.arrivals import Findings
@@ -75,7 +75,7 @@ class Observer:
     async def routes(self, topics: Sequence[str]) -> dict[str, set[str]]:
         """The brokers of each topic's route."""
         fleet = self._fleet
-        asking = Coordinator(fleet.coordinator, fleet.operator_token, self._tls)
+        asking = CoordinatorClient(fleet.coordinator, fleet.operator_token, self._tls)
         routes = (await asking.routes(topics)).routes
         return {r.topic: {place.broker for place in r.brokers} for r in routes}
 

@@ -25,7 +25,7 @@ from brokerwise.runtime.client.events import (
     Event,
     Notice,
     Received,
-    Refused,
+    RequestRefused,
     Retrying,
 )
 from brokerwise.runtime.load.arrivals import Arrivals, Findings, Streams
@@ -222,7 +222,7 @@ class _Player:
                 self._shared.away[self] = since, UserError(self.user.name, what)
             case Retrying(reason):
                 self._trouble = reason
-            case Refused(reason):
+            case RequestRefused(reason):
                 self._shared.failed(UserError(self.user.name, f"was told: {reason}"))
 
     def _take(self, event: Event) -> None:

@@ -37,8 +37,8 @@ class Launch:
     Attributes
     ----------
     run
-        Tells one start of the fleet from another: its numbers begin anew, its keys do
-        not.
+        Tells one start of the fleet from another: keys stay the same, numbers begin
+        again.
     coordinator, data_cluster
         Where a broker, and the coordinator, finds them; empty without one.
     state
@@ -53,8 +53,8 @@ class Launch:
     nice
         Below 0 it goes before other processes, where that is allowed.
     step_limit
-        Whether a broker bounds what waits for a processing step, as it should; not
-        where latencies are measured, in which a backlog has to count.
+        True if a broker limits what waits for a processing step; not where latencies
+        are measured, where a backlog has to count.
     log
         How it says what happens, on its standard error.
     """
@@ -103,7 +103,7 @@ def run_process(work: Callable[[Launch], int]) -> int:
         set_up(launch.name, launch.log)
         return work(launch)
     except (BrokerwiseError, OSError) as error:
-        log.error("error: %s", _all_said(error))
+        log.error("error: %s", _one_line(error))
         return EXIT_FAILURE
 
 
@@ -123,10 +123,10 @@ def read_launch() -> Launch:
 
 
 def set_scheduling(cores: Collection[int], nice: int) -> bool:
-    """Run on these cores only, if any are given, and before (or after) others by this
-    much; False if that is not allowed. For whatever is started from now on, too.
+    """Run on these cores only, if any are given, and at this niceness; False if that
+    is not allowed. Child processes inherit both.
 
-    To be called before there are threads, which would stay as they are.
+    To be called before there are threads, which would keep theirs.
     """
     if cores:
         os.sched_setaffinity(0, cores)
@@ -176,7 +176,7 @@ def _program_name() -> str:
     return os.path.basename(os.path.dirname(sys.argv[0])) or "process"
 
 
-def _all_said(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     """In one line, which is all that is shown of a process that did not come up."""
     if not isinstance(error, BrokerwiseError):
         return str(error)

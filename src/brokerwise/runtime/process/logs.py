@@ -1,6 +1,6 @@
 """What a process says of itself: one line an event, to standard error.
 
-    2026-11-18T07:30:00.123Z WARNING b0 broker.admission: connections refused: 12, ...
+    2026-11-18T07:30:00.123Z WARNING b0 broker.connections: connections refused: 12, ...
     {"time": "2026-11-18T07:30:00.123Z", "level": "warning", "process": "b0", ...}
 
 Modules call `logging.getLogger(__name__)` and nothing else; `set_up` decides how it

@@ -1,7 +1,9 @@
-"""Instruments: the moving rate of a counter, and a histogram of latencies that is small
-enough for each topic to have one."""
+"""Instruments: the moving rate of a counter, a histogram of latencies that is small
+enough for each topic to have one, and the text format that Prometheus reads."""
 
+from collections.abc import Mapping
 from math import ceil, expm1
+from typing import Literal
 
 AVERAGE_SECONDS = 10.0  # after which what happened weighs 1/e of what happens now
 
@@ -119,3 +121,25 @@ def _middle(index: int) -> int:
     shift = (index >> _BITS) - 1
     first = (index - (shift << _BITS)) << shift
     return first + ((1 << shift) - 1 >> 1)
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+
+
+def metric_text(
+    name: str,
+    kind: Literal["counter", "gauge"],
+    help: str,
+    values: Mapping[tuple[str, ...], float],
+    labels: tuple[str, ...] = (),
+) -> str:
+    """One metric in Prometheus's text format (version 0.0.4). The keys of `values` are
+    the values of the labels; () without labels."""
+    lines = [f"# HELP {name} {help}\n", f"# TYPE {name} {kind}\n"]
+    for key, value in values.items():
+        pairs = zip(labels, key, strict=True)
+        inside = ",".join(f'{k}="{v.translate(_ESCAPES)}"' for k, v in pairs)
+        lines.append(
+            f"{name}{{{inside}}} {value!r}\n" if key else f"{name} {value!r}\n"
+        )
+    return "".join(lines)

@@ -5,6 +5,7 @@ import resource
 from dataclasses import dataclass
 from pathlib import Path
 
+from brokerwise.runtime.process.meters import metric_text
 from brokerwise.runtime.protocol.limits import RESERVED_FILES
 
 _OPEN = (Path("/proc/self/fd"), Path("/dev/fd"))
@@ -12,7 +13,7 @@ _OPEN = (Path("/proc/self/fd"), Path("/dev/fd"))
 
 @dataclass(frozen=True)
 class OpenFiles:
-    """What a process may have open, and what of it is kept for itself.
+    """How many files a process may have open, and how many are kept for its own use.
 
     A new descriptor gets the lowest number that is free. So the number of a new
     connection tells whether there is room for it: all below it are taken.
@@ -20,7 +21,7 @@ class OpenFiles:
     Attributes
     ----------
     limit
-        Of the machine, in all.
+        The most of all files together.
     open_to_all
         Connections with a number from here on are only for the fleet's own.
     own
@@ -43,17 +44,17 @@ class OpenFiles:
 
 
 def allow_many_files() -> OpenFiles:
-    """Have as many as the machine allows; what is in force then."""
+    """Raise the limit as far as the machine allows; returns the limit in force."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):  # not everywhere may it be the hard limit
+    except (OSError, ValueError):  # some systems do not allow the hard limit
         return OpenFiles(soft)
     return OpenFiles(hard)
 
 
 def count_open() -> int:
-    """What this process has open now; 0 where that cannot be told."""
+    """The number of files that this process has open; 0 where that is unknown."""
     for folder in _OPEN:
         if folder.exists():
             return len(os.listdir(folder)) - 1  # the folder itself was open
@@ -63,11 +64,14 @@ def count_open() -> int:
 def metrics_text() -> str:
     """Both figures for Prometheus, under the names that they have everywhere."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return (
-        "# HELP process_open_fds files and connections that are open\n"
-        "# TYPE process_open_fds gauge\n"
-        f"process_open_fds {count_open()}\n"
-        "# HELP process_max_fds files and connections that may be open\n"
-        "# TYPE process_max_fds gauge\n"
-        f"process_max_fds {limit}\n"
+    return metric_text(
+        "process_open_fds",
+        "gauge",
+        "files and connections that are open",
+        {(): count_open()},
+    ) + metric_text(
+        "process_max_fds",
+        "gauge",
+        "files and connections that may be open",
+        {(): limit},
     )

@@ -18,7 +18,7 @@ Sql = sqlite3.Connection
 
 
 class StateError(BrokerwiseError):
-    """The state file is missing, of another version, or somebody else's."""
+    """The state file is missing, of another version, or used by another process."""
 
 
 class StateVersionError(StateError):
@@ -68,7 +68,7 @@ def open_state(path: Path, version: int, *, synchronous: str) -> Sql:
     return sql
 
 
-def take(path: Path) -> IO[bytes]:
+def lock_state(path: Path) -> IO[bytes]:
     """A lock that ends with this process. SQLite has its own locks on its own files,
     which closing any other handle of them would break: this is a file beside it."""
     file = path.with_name(path.name + ".lock").open("ab")
@@ -83,7 +83,7 @@ def take(path: Path) -> IO[bytes]:
 class StateFile:
     """An open state file. Leaving the context closes it.
 
-    `make` makes one where there is none; nobody else uses the place meanwhile.
+    `make` makes one where there is none, while the place is locked.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class StateFile:
         synchronous: str,
         make: Callable[[Path], None] | None = None,
     ) -> None:
-        self._lock = take(path)
+        self._lock = lock_state(path)
         try:
             if make is not None and not path.exists():
                 make(path)
@@ -130,7 +130,7 @@ def count_up(sql: Sql, counter: str) -> int:
 
 
 def sync(path: Path) -> None:
-    """What a file or a directory holds is on the disk."""
+    """Flush a file or a directory to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

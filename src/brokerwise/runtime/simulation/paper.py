@@ -32,8 +32,8 @@ _SKEW = 0.8
 
 @dataclass(frozen=True)
 class Paper:
-    """Its numbers. `subscriptions` is the least and the most of one subscriber, all
-    different topics; `rate` is a mean and a standard deviation in bytes a second."""
+    """The paper's parameters. `subscriptions` is the least and the most topics of one
+    subscriber; `rate` is a mean and a standard deviation in bytes a second."""
 
     brokers: int = 10
     subscribers: int = 10_000
@@ -73,14 +73,14 @@ def paper_world(paper: Paper, seed: int) -> World:
         np.random.default_rng([seed, stream]) for stream in range(3)
     )
     brokers = _broker_points(paper.brokers)
-    everyone = np.arange(paper.subscribers, dtype=np.int32)
+    users = np.arange(paper.subscribers, dtype=np.int32)
     return World(
         "the simulation of Nguyen et al.",
         paper.seconds,
         brokers,
         _user_points(paper, brokers, people),
         paper.topics,
-        Visits(everyone, np.zeros(len(everyone)), np.full(len(everyone), inf)),
+        Visits(users, np.zeros(len(users)), np.full(len(users), inf)),
         _subscriptions(paper, wanting),
         RisingRates.drawn(paper, rising),
     )

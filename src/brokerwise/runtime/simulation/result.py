@@ -1,4 +1,4 @@
-"""What came of a simulated run, and its figures for JSON, tables and reports."""
+"""The result of a simulated run, and its figures for JSON, tables and reports."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +13,8 @@ from brokerwise.runtime.balancing.events import Verdict
 
 
 @dataclass(frozen=True)
-class Move:
-    """User `user` was told at `at` to go from a broker to another."""
+class SimulatedMove:
+    """User `user` was ordered at `at` to move from broker `source` to `target`."""
 
     at: float
     user: int
@@ -43,7 +43,7 @@ class SimulationResult:
     bound
         No placement of the sessions at the end has a lower maximum load.
     status
-        What the balancer found last, in words.
+        What the balancer concluded last, in words.
     """
 
     world: str
@@ -53,7 +53,7 @@ class SimulationResult:
     times: Float64s
     loads: Int64s
     sessions: Int64s
-    moves: tuple[Move, ...]
+    moves: tuple[SimulatedMove, ...]
     decisions: tuple[Verdict, ...]
     end: Snapshot
     bound: int
@@ -85,7 +85,7 @@ class SimulationResult:
         return gap(int(self.max_load[-1]), self.bound) or 0.0
 
     def least_seconds_between_moves(self) -> float | None:
-        """Of one user; None if nobody moved twice."""
+        """Between two moves of the same user; None if no user moved twice."""
         last: dict[int, float] = {}
         least = None
         for move in self.moves:
@@ -100,7 +100,7 @@ _LISTED = 200  # decisions that a report lists
 
 
 def figures(run: SimulationResult) -> dict[str, Any]:
-    """What a run comes to. Loads are in bytes a second; `max_load`, `mean_load` and
+    """The figures of a run. Loads are in bytes a second; `max_load`, `mean_load` and
     `cov` are means over time, what ends in `_end` is of the last moment."""
     moved = len({move.user for move in run.moves})
     return {
@@ -134,7 +134,7 @@ def over_time(run: SimulationResult) -> dict[str, Any]:
         "moves": run.moves_at.tolist(),
         "sessions_begin": run.sessions[0].tolist(),
         "sessions_end": run.sessions[-1].tolist(),
-        "decisions": [_told(d) for d in run.decisions[-_LISTED:]],
+        "decisions": [_decision_row(d) for d in run.decisions[-_LISTED:]],
     }
 
 
@@ -152,7 +152,7 @@ def _sizes(run: SimulationResult) -> dict[str, Any]:
     }
 
 
-def _told(decision: Verdict) -> dict[str, Any]:
+def _decision_row(decision: Verdict) -> dict[str, Any]:
     answer = decision.rebalancing
     return {
         "at": decision.at,

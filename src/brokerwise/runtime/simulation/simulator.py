@@ -18,11 +18,10 @@ from brokerwise.model.snapshot import Snapshot
 from brokerwise.model.units import checked_count
 from brokerwise.planners.balance.bound import lower_bound
 from brokerwise.planners.control import check_name
-from brokerwise.runtime.balancing.balancer import Balancer
+from brokerwise.runtime.balancing.balancer import Balancer, BalancerSettings
 from brokerwise.runtime.balancing.events import LoadReported, MoveEnded
 from brokerwise.runtime.balancing.placement import POLICIES, Candidate
-from brokerwise.runtime.balancing.settings import Settings
-from brokerwise.runtime.simulation.result import Move, SimulationResult
+from brokerwise.runtime.simulation.result import SimulatedMove, SimulationResult
 from brokerwise.runtime.simulation.world import World
 
 
@@ -47,7 +46,7 @@ class SimulationOptions:
     """
 
     placement: str = "nearest"
-    balancing: Settings = field(default_factory=Settings)
+    balancing: BalancerSettings = field(default_factory=BalancerSettings)
     report_seconds: float = 10.0
     delay: int = 0
     noise: float = 0.0
@@ -92,7 +91,7 @@ def simulate(world: World, settings: SimulationOptions) -> SimulationResult:
 
 @dataclass(frozen=True, eq=False)
 class _Moment:
-    """The fleet at a time: who is online, and the snapshot of their sessions."""
+    """The fleet at a time: the users online, and the snapshot of their sessions."""
 
     time: float
     online: Int32s
@@ -106,14 +105,14 @@ class _Run:
         self._balancer = Balancer(settings.balancing)
         self._noise = np.random.default_rng([settings.seed, 3])
         self._late: deque[_Moment] = deque()
-        self._under_way: list[Move] = []
-        self._moves: list[Move] = []
+        self._under_way: list[SimulatedMove] = []
+        self._moves: list[SimulatedMove] = []
         self._times: list[float] = []
         self._loads: list[Int64s] = []
         self._sessions: list[Int64s] = []
 
     def step(self, time: float) -> None:
-        """Let happen what is due, look at the fleet, and tell the balancer."""
+        """End the moves that are due, take a snapshot, and report to the balancer."""
         self._end_moves(time)
         online = self._world.visits.at(time)
         self._placement.place(online)
@@ -121,7 +120,7 @@ class _Run:
         self._note(moment)
         self._last = moment
         if self._settings.balancing.options.policy == "none":
-            return  # nothing comes of reports
+            return  # it ignores reports
         self._late.append(moment)
         if len(self._late) > self._settings.delay:
             self._report(self._late.popleft(), time)
@@ -175,12 +174,12 @@ class _Run:
         report = LoadReported.at(moment.time, snapshot, moment.online.tolist())
         for command in self._balancer.handle(replace(report, heard=now)):
             self._under_way += [
-                Move(now, *cast(tuple[int, int, int], move))
+                SimulatedMove(now, *cast(tuple[int, int, int], move))
                 for move in command.verdict.moves
             ]
 
     def _end_moves(self, now: float) -> None:
-        """Moves end together; who has logged out meanwhile does not move."""
+        """Moves end together; a user that has logged out meanwhile does not move."""
         if not self._under_way:
             return
         ended = self._under_way[0].at + self._settings.move_seconds
@@ -214,7 +213,7 @@ def loads_of(snapshot: Snapshot) -> Int64s:
 
 _TURNS = 10**9  # between the turns of two seeds: more than any run has users
 _AT_ONCE = 2**22  # distances
-_ROUNDING = 1e-9  # of a distance: who is so near may be nearest
+_ROUNDING = 1e-9  # of a distance: a broker this near may be the nearest
 _TINY = 1e-300  # a distance that is none
 
 
@@ -236,7 +235,7 @@ class InitialPlacement:
         self.places = np.full(world.users, -1, np.int32)
 
     def place(self, users: Int32s) -> None:
-        """Give a broker to those of the users who have none, in their order."""
+        """Give a broker to each of the users that has none, in their order."""
         new = users[self.places[users] < 0]
         points = self._world.user_points[new]
         for user, point, candidates in zip(
@@ -247,8 +246,8 @@ class InitialPlacement:
             self._turn += 1
 
     def _eligible(self, points: Float64s) -> Iterator[list[Candidate]]:
-        """For each point the brokers to choose from: all, or where the nearest is
-        asked for those that may be it, so that many brokers do not take long."""
+        """The brokers to choose from for each point: all of them, or with the policy
+        `nearest` only those that may be nearest, which is faster with many brokers."""
         if not self._near:
             yield from (self._candidates for _ in points)
             return

@@ -1,13 +1,13 @@
-"""What happens to a simulated fleet: who is there, who wants what, what topics bring.
+"""What happens to a simulated fleet: logins, subscriptions, and rates of topics.
 
 A world is all that does not depend on how the fleet is balanced, so that policies can
-be compared on the same one. `Timeline` makes a world from what users do, one thing
-after the other.
+be compared on the same one. `Timeline` makes a world from a sequence of what users do.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Visits:
     end: Float64s
 
     def at(self, time: float) -> Int32s:
-        """Who is online, each once."""
+        """The users online, each once."""
         return np.unique(self.user[(self.begin <= time) & (time < self.end)])
 
 
@@ -57,7 +57,7 @@ class Subscriptions:
             )
 
     def at(self, time: float) -> Bools:
-        """Which of them hold."""
+        """Which of them hold at a time."""
         found: Bools = (self.begin <= time) & (time < self.end)
         return found
 
@@ -136,11 +136,11 @@ _Span = tuple[int, float, float]
 
 @dataclass
 class Timeline:
-    """Who logs in, subscribes, unsubscribes and logs out, told in order of time.
+    """Logins, subscriptions, unsubscriptions and logouts, added in order of time.
 
-    Users and topics are numbered as they are first heard of. What is done again (a
-    login of who is there, a subscription that is had) changes nothing, and so does
-    giving up what is not had: a scenario may say such things.
+    Users and topics are numbered as they first appear. A second login, a second
+    subscription to the same topic, and an unsubscription without a subscription
+    change nothing: a scenario may contain them.
     """
 
     users: dict[str, int] = field(default_factory=dict)
@@ -153,10 +153,7 @@ class Timeline:
 
     def login(self, at: float, user: str, point: Point = _NOWHERE) -> None:
         """`point` is where the user is, which matters at its first login."""
-        if user not in self.users:
-            self.users[user] = len(self.users)
-            self._points.append(point)
-        self._online.setdefault(self.users[user], at)
+        self._online.setdefault(self._number(user, point), at)
 
     def logout(self, at: float, user: str) -> None:
         number = self.users.get(user, -1)
@@ -164,17 +161,20 @@ class Timeline:
             self._visits.append((number, self._online.pop(number), at))
 
     def subscribe(self, at: float, user: str, topic: str) -> None:
-        """Also counts for a user who is not online, once it is."""
-        if user not in self.users:
-            self.users[user] = len(self.users)
-            self._points.append(_NOWHERE)
+        """For a user who is offline it holds from the next login on."""
         number = self.topics.setdefault(topic, len(self.topics))
-        self._wanted.setdefault((self.users[user], number), at)
+        self._wanted.setdefault((self._number(user, _NOWHERE), number), at)
 
     def unsubscribe(self, at: float, user: str, topic: str) -> None:
         key = self.users.get(user, -1), self.topics.get(topic, -1)
         if key in self._wanted:
             self._subscriptions.append((*key, self._wanted.pop(key), at))
+
+    def _number(self, user: str, point: Point) -> int:
+        if user not in self.users:
+            self.users[user] = len(self.users)
+            self._points.append(point)
+        return self.users[user]
 
     def world(
         self,
@@ -184,7 +184,7 @@ class Timeline:
         rates: Rates,
         period_seconds: int = 1,
     ) -> World:
-        """What was told so far; `rates` are in the order of `topics`."""
+        """The world as added so far; `rates` are in the order of `topics`."""
         visits = [*self._visits, *((u, at, inf) for u, at in self._online.items())]
         subscriptions = [
             *self._subscriptions,
@@ -196,17 +196,16 @@ class Timeline:
             np.array(broker_points, np.float64).reshape(-1, 2),
             np.array(self._points, np.float64).reshape(-1, 2),
             len(self.topics),
-            Visits(
-                np.array([v[0] for v in visits], np.int32),
-                np.array([v[1] for v in visits], np.float64),
-                np.array([v[2] for v in visits], np.float64),
-            ),
+            Visits(*_columns(visits, np.int32, np.float64, np.float64)),
             Subscriptions(
-                np.array([w[0] for w in subscriptions], np.int32),
-                np.array([w[1] for w in subscriptions], np.int32),
-                np.array([w[2] for w in subscriptions], np.float64),
-                np.array([w[3] for w in subscriptions], np.float64),
+                *_columns(subscriptions, np.int32, np.int32, np.float64, np.float64)
             ),
             rates,
             period_seconds,
         )
+
+
+def _columns(rows: Sequence[tuple[float, ...]], *types: type) -> list[Any]:
+    """An array of each column of some rows, which may be none."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(types)
+    return [np.array(c, t) for c, t in zip(columns, types, strict=True)]

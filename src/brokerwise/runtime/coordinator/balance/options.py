@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from brokerwise.planners.balance.options import Options, PolicyOptions
-from brokerwise.runtime.balancing.settings import Settings
+from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.balance import AutomaticOptions, BalanceOptions
@@ -25,8 +25,8 @@ def planner_options(options: BalanceOptions) -> Options:
     return Options(**shared)
 
 
-def balancer_settings(options: AutomaticOptions) -> Settings:
-    return Settings(
+def balancer_settings(options: AutomaticOptions) -> BalancerSettings:
+    return BalancerSettings(
         planner_options(options),
         options.window_seconds,
         options.confirm,

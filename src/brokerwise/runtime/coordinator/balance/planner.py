@@ -12,7 +12,7 @@ from brokerwise.auditing.rebalancing import violations
 from brokerwise.model.rebalancing import Rebalancing
 from brokerwise.planners.balance.problem import Problem
 from brokerwise.planners.balance.scaling import MOST_TIMES, Resizing, propose_size
-from brokerwise.runtime.balancing.balancer import Balancer
+from brokerwise.runtime.balancing.balancer import Balancer, BalancerSettings
 from brokerwise.runtime.balancing.events import (
     Event,
     Key,
@@ -21,7 +21,6 @@ from brokerwise.runtime.balancing.events import (
     Paused,
     Resumed,
 )
-from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.coordinator.balance.loads import FleetLoads
 from brokerwise.runtime.coordinator.balance.options import (
     PERIOD_SECONDS,
@@ -56,7 +55,7 @@ class BalancePlanner:
     """The balancer's core with the fleet's own names, and proposals to resize it. What
     is done with its advice is up to the caller."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: BalancerSettings) -> None:
         self._core = Balancer(settings)
         self._noted = 0
         self._sized: tuple[str, ...] = ()
@@ -129,7 +128,9 @@ class BalancePlanner:
         proposal = _proposal(loads, problem, found.rebalancing, options)
         return Advice(proposal.policy, found.reason, proposal)
 
-    def _confirmed(self, advice: Advice | None, settings: Settings) -> list[Advice]:
+    def _confirmed(
+        self, advice: Advice | None, settings: BalancerSettings
+    ) -> list[Advice]:
         """A size is proposed when it was called for often enough in a row."""
         proposal = None if advice is None else advice.proposal
         if advice is None or proposal is None:

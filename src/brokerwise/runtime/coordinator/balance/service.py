@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import asdict, replace
 
 from brokerwise.model.errors import BrokerwiseError
+from brokerwise.runtime.balancing.balancer import BUDGET_SECONDS
 from brokerwise.runtime.balancing.events import Event, MoveEnded, Paused, Resumed
-from brokerwise.runtime.balancing.settings import BUDGET_SECONDS
 from brokerwise.runtime.coordinator.balance import execution
 from brokerwise.runtime.coordinator.balance.loads import (
     FleetLoads,
