@@ -73,7 +73,7 @@ class Remembering(Operator):
             self.moving = 0
 
     def _change(self, name: str, **changes: object) -> None:
-        self.brokers[name] = msgspec.structs.replace(self.brokers[name], **changes)  # type: ignore[arg-type]
+        self.brokers[name] = msgspec.structs.replace(self.brokers[name], **changes)
 
 
 def ignored(line: str) -> None:
