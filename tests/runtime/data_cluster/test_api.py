@@ -259,7 +259,7 @@ async def test_definitions_that_cannot_be_used_are_refused_at_once(
         ("channel", {"name": "c", "sql": "SELECT 1", "period": 0.1}, "period"),
         ("channel", {"name": "c", "sql": "", "period": 10}, "sql"),
         ("channel", {"name": "c", "sql": "x" * 20_001, "period": 10}, "sql"),
-        ("channel", {"name": "c", "sql": "x", "period": float("nan")}, "malformed"),
+        ("channel", {"name": "c", "sql": "x", "period": float("nan")}, "JSON"),
     ]
 
     async with cluster_in(tmp_path) as cluster:

@@ -128,7 +128,7 @@ def test_a_segment_that_is_set_aside_is_a_line_in_the_log(
     async def work() -> None:
         async with cluster_in(tmp_path) as cluster, broker_of(cluster) as broker:
             await cluster.done("/createdataset", FIRES)
-            cluster.make_channel(replace(NEAR, period=1.0))
+            cluster.make_channel(msgspec.structs.replace(NEAR, period=1.0))
             await broker.subscribe("ann")
             await cluster.feed("fires", b'{"place": "here", "size": 1}')
         (file,) = (tmp_path / "segments").iterdir()

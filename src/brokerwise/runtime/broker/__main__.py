@@ -2,7 +2,7 @@
 
 import sys
 
-from brokerwise.runtime.broker.step_worker import main
+from brokerwise.runtime.broker.process import main
 
 if __name__ == "__main__":
     sys.exit(main())
