@@ -64,6 +64,7 @@ from brokerwise.reproduce.colocate_settings import (
     SensitivityCell,
     Setting,
 )
+from brokerwise.reproduce.runner import Record
 from brokerwise.storage.latency_arrays import SCHEMAS, model_of, model_tables
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
@@ -154,8 +155,6 @@ def _split(
     yield TEST, order[:held]
     yield VALIDATION, count + np.arange(0 if alone else setting.validation)
 
-
-Record = dict[str, Any]
 
 # Figure 1: what a topic's latency depends on
 
