@@ -11,6 +11,7 @@ from brokerwise.reproduce.account import (
     Claim,
     Judged,
     MissingError,
+    Result,
     Said,
     Section,
     claim_words,
@@ -101,11 +102,9 @@ def test_a_verdict_says_what_is_missing_and_what_is_old() -> None:
 
 
 def test_a_table_has_a_column_for_each_way_to_see_a_row() -> None:
-    made = table(
-        "Runs",
-        [("run", lambda run: f"b{run['at']}"), column("moves", "moves")],
-        [{"at": 1, "moves": 1204}, {"at": 2, "moves": None}],
-    )
+    runs: list[Result] = [{"at": 1, "moves": 1204}, {"at": 2, "moves": None}]
+    columns = [("run", lambda run: f"b{run['at']}"), column("moves", "moves")]
+    made = table("Runs", columns, runs)
     assert made == Table("Runs", ("run", "moves"), [("b1", "1,204"), ("b2", "-")])
 
 

@@ -28,8 +28,6 @@ from brokerwise.reproduce.account import (
 from brokerwise.reproduce.balance_settings import CITY, LIVE, PAPER, PLACEMENTS
 
 _CITY, _LIVE, _PAPER = CITY.key, LIVE, PAPER.key
-
-
 WORLDS = {
     _CITY: "the emergency city, simulated",
     _LIVE: "the emergency city on real processes",

@@ -52,6 +52,7 @@ from brokerwise.reproduce.colocate_settings import (
     BACKGROUND_MS,
     CURVE_ERROR,
     KINDS,
+    LEARNED,
     MISSED,
     MOST_RATES,
     PROCESSING_MS,
@@ -497,9 +498,8 @@ class _Run:
 
     def _setting(self) -> Record:
         setting = self.experiment.setting
-        names = ("cores", "messages", "factor", "k", "alone", "each", "validation")
         return {
-            **{name: getattr(setting, name) for name in names},
+            **setting.chosen(LEARNED),
             "requests": setting.requests,
             "target_ms": TARGET_MS,
             "margin": DEFAULT_MARGIN,

@@ -35,8 +35,6 @@ ALGORITHMS = {
     "search": "search (ours)",
 }
 _PARTS = ("train", "test", "validation")
-
-
 SEARCH = "search"
 
 

@@ -34,8 +34,6 @@ from brokerwise.reproduce.fill_settings import (
 _EVEN = HOMOGENEOUS.title
 _PRINTED, _MEANT = LOW_PRINTED.title, LOW_MEANT.title
 """Two readings of one distribution: as the paper prints it, and as it seems to be."""
-
-
 SMALL_TOPICS = {100: "Table I", 1000: "Table II"}
 PAPER_NAMES = {"columns": "ILP", "greedy": "GS", "mkp": "MKPBS"}
 """Our algorithms, and the paper's that they stand beside."""
