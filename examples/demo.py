@@ -16,11 +16,11 @@ from typing import TypeVar
 import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.cli.moves_text import DIGEST_SHOWN, plan_text
-from brokerwise.experiments.skew import Skew, result_of, skew_and_repair
 from brokerwise.pipeline.session import start_session
 from brokerwise.report import skew as skew_report
 from brokerwise.report.page import write_page
 from brokerwise.report.reports import render
+from brokerwise.reproduce.skew import Skew, result_of, skew_and_repair
 from brokerwise.runtime.fleet.files import read_fleet
 from brokerwise.runtime.protocol.balance import Decision
 

@@ -21,10 +21,10 @@ ORDER = (
     "page",
     "runtime",
     "api",
-    "experiments",
     "report",
     "results",
     "viewing",
+    "reproduce",
     "cli",
 )
 ALLOWED = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)} | {
@@ -32,8 +32,7 @@ ALLOWED = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)} | {
     "page": {"page"},
     "report": {"report", "model"},
 }
-for caller in ("api", "experiments"):
-    ALLOWED[caller].add("report")
+ALLOWED["api"].add("report")
 
 # Sub-folders of runtime: the load generator never imports the broker that it loads,
 # nor the simulation the coordinator whose balancer it runs.
@@ -277,6 +276,19 @@ BAD = {
     "the page importing the model": ("page.assets", "import brokerwise.model.plan"),
     "report importing storage": ("report.page", "import brokerwise.storage.plan"),
     "pipeline calling report": ("pipeline.profile", "import brokerwise.report.page"),
+    "report importing reproduce": (
+        "report.reports",
+        "import brokerwise.reproduce.pages",
+    ),
+    "the api importing reproduce": ("api.fill", "import brokerwise.reproduce.fill"),
+    "viewing importing reproduce": (
+        "viewing.kept",
+        "from brokerwise.reproduce import pages",
+    ),
+    "reproduce importing the command line": (
+        "reproduce.fill",
+        "from brokerwise.cli.countdown import counting_down",
+    ),
     "runtime importing the api": (
         "runtime.fleet.up",
         "from brokerwise.api import fill",
@@ -345,7 +357,11 @@ GOOD = {
     "a kernel in Spark tasks": ("pipeline.select", "import brokerwise.kernels.pack"),
     "storage in the audit": ("auditing.check", "from brokerwise.storage import place"),
     "report called by the api": ("api", "def f():\n    import brokerwise.report.page"),
-    "report called by experiments": ("experiments.fill", "import brokerwise.report"),
+    "report called by reproduce": ("reproduce.fill", "import brokerwise.report"),
+    "reproduce called by the command line": (
+        "cli.report",
+        "def f():\n    from brokerwise.reproduce.pages import PAGES",
+    ),
     "report called by the command line": ("cli.main", "import brokerwise.report"),
     "the package re-exporting the api": (
         "__init__",

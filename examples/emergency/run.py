@@ -13,14 +13,13 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from brokerwise.experiments.emergency.city import broker_places
-from brokerwise.experiments.emergency.disturbing import Kill
-from brokerwise.experiments.emergency.generating import generate
-from brokerwise.experiments.emergency.playing import play, prepare
-from brokerwise.experiments.emergency.results import lines, measure
-from brokerwise.experiments.emergency.scenario import (
+from brokerwise.reproduce.emergency.city import broker_places
+from brokerwise.reproduce.emergency.judging import lines, measure
+from brokerwise.reproduce.emergency.playing import Kill, play, prepare
+from brokerwise.reproduce.emergency.scenario import (
     Scenario,
     Settings,
+    generate,
     read_scenario,
     write_scenario,
 )

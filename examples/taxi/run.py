@@ -14,11 +14,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from brokerwise.experiments.taxi.city import Track, drawn_tracks
-from brokerwise.experiments.taxi.definitions import INTO, STEPS
-from brokerwise.experiments.taxi.playing import drive
-from brokerwise.experiments.taxi.results import lines, measure
-from brokerwise.experiments.taxi.trip_tracks import tracks_of_trips
+from brokerwise.reproduce.taxi.city import Track, drawn_tracks, tracks_of_trips
+from brokerwise.reproduce.taxi.driving import INTO, STEPS, drive, lines, measure
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.fleet.supervisor import running_fleet

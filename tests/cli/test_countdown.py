@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from brokerwise.cli.countdown import counting_down, left
-from brokerwise.experiments.running import Moment
+from brokerwise.reproduce.runner import Moment
 
 
 @pytest.mark.parametrize(

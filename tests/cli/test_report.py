@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.cli.saving import saved
-from tests.report.samples import SAMPLES
+from tests.report.samples import EVERY_REPORT, SAMPLES
 
 import brokerwise
 from brokerwise.api import uniform
@@ -96,7 +96,7 @@ def test_a_directory_of_reproduce_has_a_report(capsys: Captured) -> None:
     Path("out").mkdir()
     result = SAMPLES["reproduce fill"]()
     Path("out/results.json").write_text(json.dumps(result), encoding="utf-8")
-    write_page(Path("out/report.html"), render(result))
+    write_page(Path("out/report.html"), render(result, EVERY_REPORT))
     before = Path("out/report.html").read_bytes()
     assert run(["report", "out"]) == 0
     assert Path("out/report.html").read_bytes() == before

@@ -6,17 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.balance_records import live_run
+from tests.reproduce.balance_records import live_run
 
 from brokerwise.cli.main import run
-from brokerwise.experiments import (
-    balance,
-    balance_live,
-    balance_measure,
-    balance_settings,
-    running,
-)
-from brokerwise.experiments.balance_live_settings import LiveCell
+from brokerwise.reproduce import balance, balance_live, balance_settings, runner
+from brokerwise.reproduce.balance_settings import LiveCell
 
 CITY = replace(balance_settings.CITY, subscribers=25, minutes=1.5, beta=100.0)
 PAPER = replace(balance_settings.PAPER, subscribers=500, brokers=3, beta=15e6)
@@ -25,7 +19,7 @@ PAPER = replace(balance_settings.PAPER, subscribers=500, brokers=3, beta=15e6)
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of its parts: the quick ones with few brokers and subscribers."""
-    monkeypatch.setattr(running, "cores", lambda: 1)
+    monkeypatch.setattr(runner, "cores", lambda: 1)
     monkeypatch.setattr(balance_settings, "CITY", CITY)
     monkeypatch.setattr(balance_settings, "PLACEMENTS", ("random", "nearest"))
     monkeypatch.setattr(balance_settings, "ALPHAS", (0.05, 0.15))
@@ -65,9 +59,9 @@ def test_a_wrong_run_ends_with_exit_1_and_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = balance_measure.measure
+    honest = balance.measure
 
-    def wrong(task: balance_measure.Task) -> dict[str, Any]:
+    def wrong(task: balance.Task) -> dict[str, Any]:
         return {**honest(task), "problems": ["says cov is 0.1 at 0 s, but it is 0.2"]}
 
     monkeypatch.setattr(balance, "measure", wrong)
@@ -90,8 +84,9 @@ def test_live_runs_are_played_and_shown(
     monkeypatch.setattr(balance_live, "run_live", play)
     assert run(command(tmp_path / "out", "--live", "--minutes", "2")) == 0
     shown = capsys.readouterr()
-    assert len(played) == 13 and {cell.minutes for cell in played} == {2.0}
-    assert "On real processes, 13 runs" in shown.out
+    # 7 policies with nearest placement, 3 with random
+    assert len(played) == 10 and {cell.minutes for cell in played} == {2.0}
+    assert "On real processes, 10 runs" in shown.out
     assert "live, nearest, planned: 2 minutes" in shown.err
 
 

@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from brokerwise.cli.main import run
-from brokerwise.experiments import (
-    colocate,
-    colocate_measure,
-    colocate_settings,
-    running,
-)
+from brokerwise.reproduce import colocate, colocate_settings, runner
 
 TINY = replace(
     colocate_settings.QUICK,
@@ -33,7 +28,7 @@ TINY = replace(
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(running, "cores", lambda: 1)
+    monkeypatch.setattr(runner, "cores", lambda: 1)
     monkeypatch.setattr(colocate_settings, "QUICK", TINY)
     nowhere = tmp_path / "nowhere"
     monkeypatch.setattr(colocate_settings, "bundled_latency", lambda: nowhere)
@@ -65,9 +60,9 @@ def test_results_are_written_go_on_and_a_wrong_cell_ends_with_exit_1(
     again = json.loads((out / "results.json").read_text())
     assert (again["cells_computed"], again["plans"]) == (0, first["plans"])
 
-    honest = colocate_measure.measure
+    honest = colocate.measure
 
-    def wrong(task: colocate_measure.Task) -> dict[str, Any]:
+    def wrong(task: colocate.Task) -> dict[str, Any]:
         return {**honest(task), "problems": ["search has 3 brokers, ffd 2"]}
 
     (out / "cells" / "plan-5-0-paper.json").unlink()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from brokerwise.cli.main import run
-from brokerwise.experiments import fill, fill_measure, fill_settings, running
-from brokerwise.experiments.fill_settings import (
+from brokerwise.reproduce import fill, fill_settings, runner
+from brokerwise.reproduce.fill_settings import (
     HOMOGENEOUS,
     LOW_MEANT,
     LOW_PRINTED,
@@ -64,12 +64,12 @@ def test_a_wrong_filling_ends_with_exit_1_and_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = fill_measure.measure
+    honest = fill.measure
 
-    def wrong(task: fill_measure.Task) -> dict[str, Any]:
+    def wrong(task: fill.Task) -> dict[str, Any]:
         return {**honest(task), "problems": ["mkp: broker 0 carries 501 of 500"]}
 
-    monkeypatch.setattr(running, "cores", lambda: 1)
+    monkeypatch.setattr(runner, "cores", lambda: 1)
     monkeypatch.setattr(fill, "measure", wrong)
     assert run(command(tmp_path / "out", "--instances", "1")) == 1
     shown = capsys.readouterr().out
@@ -83,18 +83,19 @@ def test_an_interrupted_run_says_what_is_kept_and_goes_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    calls = list[fill_measure.Task]()
-    honest = fill_measure.measure
+    calls = list[fill.Task]()
+    honest = fill.measure
 
-    def interrupted(task: fill_measure.Task) -> dict[str, Any]:
-        calls.append(task)
+    def interrupted(task: fill.Task) -> dict[str, Any]:
+        if task.cell in CELLS:  # not while it warms up
+            calls.append(task)
         if len(calls) == 4:
             raise KeyboardInterrupt
         return honest(task)
 
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        patched.setattr(running, "cores", lambda: 1)
+        patched.setattr(runner, "cores", lambda: 1)
         patched.setattr(fill, "measure", interrupted)
         assert run(command(out)) == 130
     assert "what is complete is kept" in capsys.readouterr().err

@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from brokerwise.cli.main import run
-from brokerwise.experiments import (
-    overlay,
-    overlay_measure,
-    overlay_settings,
-    overlay_times,
-    running,
-)
+from brokerwise.reproduce import overlay, overlay_settings, runner
 
 LATENCIES = "from,a,b,c,d\na,1,10,20,5\nb,11,1,0,9\nc,21,,1,8\nd,5,9,8,1\n"
 
@@ -22,8 +16,8 @@ LATENCIES = "from,a,b,c,d\na,1,10,20,5\nb,11,1,0,9\nc,21,,1,8\nd,5,9,8,1\n"
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlay_settings, "QUICK_SIZES", (200, 300))
     monkeypatch.setattr(overlay_settings, "QUICK_SITES_USERS", 300)
-    timing = overlay_times.Timing(users=300, repeats=1, local_repeats=1)
-    monkeypatch.setattr(overlay_times, "QUICK", timing)
+    timing = overlay.Timing(users=300, repeats=1, local_repeats=1)
+    monkeypatch.setattr(overlay, "QUICK_TIMES", timing)
 
 
 def command(out: Path, *more: str) -> list[str]:
@@ -65,12 +59,12 @@ def test_a_wrong_wiring_ends_with_exit_1_and_is_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = overlay_measure.measure
+    honest = overlay.measure
 
-    def wrong(task: overlay_measure.Task) -> dict[str, Any]:
+    def wrong(task: overlay.Task) -> dict[str, Any]:
         return {**honest(task), "problems": ["greedy: broker 0 carries 61 of 60"]}
 
-    monkeypatch.setattr(running, "cores", lambda: 1)
+    monkeypatch.setattr(runner, "cores", lambda: 1)
     monkeypatch.setattr(overlay, "measure", wrong)
     assert run(command(tmp_path / "out")) == 1
     shown = capsys.readouterr().out

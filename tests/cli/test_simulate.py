@@ -8,8 +8,7 @@ from tests.report.reading import Reader
 
 from brokerwise.api.balancing import simulate_balance
 from brokerwise.cli.main import run
-from brokerwise.experiments.emergency.generating import generate
-from brokerwise.experiments.emergency.scenario import Settings, write_scenario
+from brokerwise.reproduce.emergency.scenario import Settings, generate, write_scenario
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec import to_builtins
 from tests.cli.test_moves_texts import MOVES, PLAN
-from tests.experiments import test_provision as small_trace
 from tests.planners.colocate.cases import drawn
 from tests.report import (
     test_balance,
@@ -16,17 +15,24 @@ from tests.report import (
     test_overlay,
     test_profile,
     test_provision,
-    test_reproduce_balance,
-    test_reproduce_colocate,
-    test_reproduce_fill,
-    test_reproduce_overlay,
     test_targets,
 )
+from tests.reproduce import (
+    test_balance_page,
+    test_colocate_page,
+    test_fill_page,
+    test_overlay_page,
+)
+from tests.reproduce import test_provision as small_trace
 
-from brokerwise.experiments.provision_published import AIMS, PUBLISHED
+from brokerwise.report.reports import REPORTS
+from brokerwise.reproduce.pages import PAGES
+from brokerwise.reproduce.provision_settings import AIMS, PUBLISHED
 from brokerwise.runtime.protocol.balance import Balance, BrokerLoad
 
 Result = Mapping[str, Any]
+EVERY_REPORT = {**REPORTS, **PAGES}
+"""What makes pages of results of all kinds."""
 RUN = {"version": "0.1.0", "command": "brokerwise <this> & that"}
 DIGEST = "ab12" * 16
 
@@ -187,7 +193,7 @@ def reproduce_provision() -> Result:
 
 
 def reproduce_fill() -> Result:
-    module = test_reproduce_fill
+    module = test_fill_page
     return module.result(module.quoted(), module.large())
 
 
@@ -208,9 +214,7 @@ SAMPLES: Mapping[str, Callable[[], Result]] = {
     "latency train": test_latency.training_of,
     "reproduce provision": reproduce_provision,
     "reproduce fill": reproduce_fill,
-    "reproduce colocate": test_reproduce_colocate.result,
-    "reproduce overlay": test_reproduce_overlay.everything,
-    "reproduce balance": lambda: test_reproduce_balance.result(
-        live=test_reproduce_balance.LIVE
-    ),
+    "reproduce colocate": test_colocate_page.result,
+    "reproduce overlay": test_overlay_page.everything,
+    "reproduce balance": lambda: test_balance_page.result(live=test_balance_page.LIVE),
 }

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.accessibility import problems
 from tests.browser.chromium import needs_chromium
-from tests.report.samples import SAMPLES
+from tests.report.samples import EVERY_REPORT, SAMPLES
 
 from brokerwise.report.page import write_page
 from brokerwise.report.reports import render
@@ -40,7 +40,7 @@ def test_a_report_can_be_read_by_all(
     browser: Browser, name: str, look: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "report.html"
-    write_page(path, render(SAMPLES[name]()))
+    write_page(path, render(SAMPLES[name](), EVERY_REPORT))
     page = browser.new_page(color_scheme="light")
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))

@@ -8,38 +8,38 @@ from typing import Any
 
 import pytest
 from tests.report.reading import Reader
-from tests.report.samples import SAMPLES
+from tests.report.samples import EVERY_REPORT, SAMPLES
 
 from brokerwise.model.errors import InputError
 from brokerwise.report.kept import page_of, result_in
 from brokerwise.report.page import render_page
-from brokerwise.report.reports import REPORTS, render
+from brokerwise.report.reports import render
 
 EVERY = pytest.mark.parametrize("name", SAMPLES)
 
 
 def test_every_kind_has_a_sample() -> None:
-    assert {sample()["kind"] for sample in SAMPLES.values()} == set(REPORTS)
+    assert {sample()["kind"] for sample in SAMPLES.values()} == set(EVERY_REPORT)
 
 
 @EVERY
 def test_json_makes_a_report_that_makes_the_same_report(name: str) -> None:
     result = SAMPLES[name]()
-    page = render(result)
+    page = render(result, EVERY_REPORT)
     printed = json.dumps(result, ensure_ascii=False).encode()
     for kept in (printed, page.encode()):
         held = result_in(kept, "r")
-        assert render_page(page_of(held, "r")) == page
+        assert render_page(page_of(held, "r", EVERY_REPORT)) == page
     assert result_in(page.encode(), "r") == json.loads(printed)
 
 
 @EVERY
 def test_it_says_the_answer_first_and_how_to_repeat_it_last(name: str) -> None:
     result = SAMPLES[name]()
-    reader = Reader(render(result))
+    reader = Reader(render(result, EVERY_REPORT))
     parts = [reader.text.index(part) for part in ("Numbers", "Plots", "Inputs, and")]
     assert parts == sorted(parts)
-    page = page_of(result, "r")
+    page = page_of(result, "r", EVERY_REPORT)
     assert page.question.endswith("?")
     assert page.answer and "\n" not in page.answer
     labels = [fact.label for fact in page.inputs]
@@ -53,7 +53,7 @@ def test_it_says_the_answer_first_and_how_to_repeat_it_last(name: str) -> None:
 def test_what_reproduce_prints_besides_its_results_changes_nothing() -> None:
     result = SAMPLES["reproduce fill"]()
     printed = {**result, "out": "elsewhere", "seconds": {"total": 9.0}}
-    assert render(printed) == render(result)
+    assert render(printed, EVERY_REPORT) == render(result, EVERY_REPORT)
 
 
 def test_text_that_is_no_unicode_comes_back() -> None:
@@ -110,7 +110,7 @@ def test_a_missing_field_is_named(
         holder = holder[step]
     del holder[last]
     with pytest.raises(InputError, match=re.escape(f"r: the field '{field}")):
-        page_of(result, "r")
+        page_of(result, "r", EVERY_REPORT)
 
 
 SPOILS: tuple[Any, ...] = (None, "x", {})
@@ -136,7 +136,7 @@ def test_whatever_is_missing_or_of_another_type_nothing_worse_happens(
                 holder = holder[step]
             holder[path[-1]] = spoil
             try:
-                page_of(spoiled, "r")
+                page_of(spoiled, "r", EVERY_REPORT)
             except InputError as error:
                 assert str(error).startswith("r: ")
 
@@ -144,7 +144,7 @@ def test_whatever_is_missing_or_of_another_type_nothing_worse_happens(
 def test_other_versions_are_a_hint() -> None:
     result = {"kind": "fill", "version": "0.0.1"}
     with pytest.raises(InputError) as caught:
-        page_of(result, "r")
+        page_of(result, "r", EVERY_REPORT)
     assert "made by brokerwise 0.0.1" in caught.value.hint
 
 

@@ -48,6 +48,8 @@ def report(
     """
     from brokerwise.report.kept import report_of, result_in
     from brokerwise.report.page import refuse_unwritable, write_page
+    from brokerwise.report.reports import REPORTS
+    from brokerwise.reproduce.pages import PAGES
 
     kept = _kept(file)
     result = result_in(kept.content, str(kept.place))
@@ -55,7 +57,7 @@ def report(
         _refuse_other_plan(kept.directory, result)
     target = out or _beside(kept)
     refuse_unwritable(target, "--out")
-    answer, html = report_of(result, str(kept.place))
+    answer, html = report_of(result, str(kept.place), {**REPORTS, **PAGES})
     write_page(target, html)
     print_result(printable(f"{answer}\nReport: {target}"))
 

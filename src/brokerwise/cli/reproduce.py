@@ -1,12 +1,14 @@
 """`brokerwise reproduce`."""
 
 import shlex
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from brokerwise.cli.console import LiveProgress
+from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import (
     Conf,
     Json,
@@ -16,14 +18,19 @@ from brokerwise.cli.options import (
     on_this_disk,
     parse_conf,
 )
-from brokerwise.cli.reproduce_balance import balance
-from brokerwise.cli.reproduce_colocate import colocate
-from brokerwise.cli.reproduced import print_reproduced
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
 
 if TYPE_CHECKING:
-    from brokerwise.experiments.provision_traces import Trace
+    from brokerwise.reproduce.account import Account
+    from brokerwise.reproduce.balance_settings import LiveCell
+    from brokerwise.reproduce.provision_settings import Trace
+    from brokerwise.reproduce.runner import Record, Watch
+
+EXIT_VIOLATED = 1
+
+Words = Mapping[str, str | int | list[str] | None]
+Force = Annotated[bool, typer.Option("--force", help="Compute everything again.")]
 
 reproduce = typer.Typer(
     name="reproduce",
@@ -70,9 +77,7 @@ def provision(
         str, typer.Option(help="Thresholds, with commas.")
     ] = "10,100,1000",
     seed: Seed = 0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Compute everything again.")
-    ] = False,
+    force: Force = False,
     json: Json = False,
     master: Master = None,
     conf: Conf = None,
@@ -89,29 +94,33 @@ def provision(
     Example:
       brokerwise reproduce provision --quick --out out/reproduced
     """
-    from brokerwise.experiments.provision import Experiment
-    from brokerwise.experiments.provision import reproduce as run
-    from brokerwise.report.reproduce_provision import text
+    from brokerwise.reproduce import provision as experiments
+    from brokerwise.reproduce.provision_page import account
 
     settings = parse_conf(conf)
     scales = {"spotify": spotify, "twitter": twitter}
-    experiment = Experiment(
+    words: Words = {
+        **{name: None if s is None else f"{s:g}" for name, s in scales.items()},
+        "graphs": None if graphs is None else graphs.name,
+        "threshold": threshold,
+        "seed": seed,
+    }
+    experiment = experiments.Experiment(
         traces=_traces(quick, scales, graphs, seed),
         thresholds=_thresholds(threshold),
         seed=seed,
-        command=_command(out, quick, scales, graphs, threshold, seed),
+        command=_command("provision", out, quick, words),
     )
     progress = LiveProgress()
-    result = run(
+    result = experiments.reproduce(
         experiment,
         out,
         session=lambda: progress.session(master, settings),
         progress=progress,
         force=force,
     )
-    print_reproduced(
-        result, out, text, {**progress.seconds, "total": progress.total}, json
-    )
+    seconds = {**progress.seconds, "total": progress.total}
+    _print(result, out, account, seconds, json)
 
 
 @reproduce.command(short_help="A fixed fleet: data received, certificates, times.")
@@ -127,9 +136,7 @@ def fill(
         float, typer.Option(help="Most that `columns` may take for an instance.")
     ] = 10.0,
     seed: Seed = 0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Compute everything again.")
-    ] = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Lambert and Sakellariou (IEEE CLOUD 2018), tables I to IV, figures 2 to 13.
@@ -143,38 +150,27 @@ def fill(
     Example:
       brokerwise reproduce fill --quick --out out/reproduced-fill
     """
-    from time import perf_counter
-
-    from brokerwise.cli.countdown import counting_down
-    from brokerwise.experiments import fill as experiments
-    from brokerwise.experiments.fill_settings import every_cell
-    from brokerwise.report.reproduce_fill import text
+    from brokerwise.reproduce import fill as experiments
+    from brokerwise.reproduce import fill_settings
+    from brokerwise.reproduce.fill_page import account
 
     if not 0 < seconds < float("inf"):
         raise InputError(f"--seconds: found {seconds:g}, expected more than 0")
-    start = perf_counter()
     default = experiments.QUICK_INSTANCES if quick else experiments.FULL_INSTANCES
+    words: Words = {"instances": instances, "seconds": f"{seconds:g}", "seed": seed}
     experiment = experiments.Experiment(
-        cells=every_cell(quick),
+        cells=fill_settings.every_cell(quick),
         instances=instances or default,
         seconds=seconds,
         seed=seed,
-        command=_fill_command(out, quick, instances, seconds, seed),
+        command=_command("fill", out, quick, words),
     )
-    with counting_down() as watch:
-        result = experiments.reproduce(experiment, out, watch=watch, force=force)
-    total = {"total": round(perf_counter() - start, 3)}
-    print_reproduced(result, out, text, total, json)
-
-
-def _fill_command(
-    out: Path, quick: bool, instances: int | None, seconds: float, seed: int
-) -> str:
-    command = ["brokerwise", "reproduce", "fill", "--out", str(out)]
-    command += ["--quick"] if quick else []
-    command += ["--instances", str(instances)] if instances is not None else []
-    command += ["--seconds", f"{seconds:g}", "--seed", str(seed)]
-    return shlex.join(command)
+    _run(
+        lambda watch: experiments.reproduce(experiment, out, watch=watch, force=force),
+        out,
+        account,
+        json,
+    )
 
 
 @reproduce.command(short_help="Users and brokers: cost reduction ratios, gaps, times.")
@@ -196,9 +192,7 @@ def overlay(
         int | None, typer.Option(min=1, help="Networks of each setting.")
     ] = None,
     seed: Seed = 0,
-    force: Annotated[
-        bool, typer.Option("--force", help="Compute everything again.")
-    ] = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Zhao and Wu (IEEE SECON 2011), figures 9 and 10, table I.
@@ -215,50 +209,169 @@ def overlay(
     Example:
       brokerwise reproduce overlay --quick --out out/reproduced-overlay
     """
-    from time import perf_counter
+    from brokerwise.reproduce import overlay as experiments
+    from brokerwise.reproduce import overlay_settings
+    from brokerwise.reproduce.overlay_page import account
 
-    from brokerwise.cli.countdown import counting_down
-    from brokerwise.experiments import overlay as experiments
-    from brokerwise.experiments import overlay_settings, overlay_times
-    from brokerwise.report.reproduce_overlay import text
-
-    start = perf_counter()
-    sites = [overlay_settings.Sites.read(path) for path in latency or []]
+    files = latency or []
+    sites = [overlay_settings.Sites.read(path) for path in files]
+    words: Words = {
+        "latency": [path.name for path in files],
+        "samples": samples,
+        "seed": seed,
+    }
     experiment = experiments.Experiment(
         cells=overlay_settings.every_cell(quick=quick, samples=samples, sites=sites),
-        timing=overlay_times.QUICK if quick else overlay_times.FULL,
+        timing=experiments.QUICK_TIMES if quick else experiments.FULL_TIMES,
         seed=seed,
-        command=_overlay_command(out, quick, latency or [], samples, seed),
+        command=_command("overlay", out, quick, words),
     )
-    with counting_down() as watch:
-        result = experiments.reproduce(experiment, out, watch=watch, force=force)
-    total = {"total": round(perf_counter() - start, 3)}
-    print_reproduced(result, out, text, total, json)
+    _run(
+        lambda watch: experiments.reproduce(experiment, out, watch=watch, force=force),
+        out,
+        account,
+        json,
+    )
 
 
-def _overlay_command(
-    out: Path, quick: bool, latency: list[Path], samples: int | None, seed: int
-) -> str:
-    command = ["brokerwise", "reproduce", "overlay", "--out", str(out)]
-    command += ["--quick"] if quick else []
-    for path in latency:
-        command += ["--latency", path.name]
-    command += ["--samples", str(samples)] if samples is not None else []
-    command += ["--seed", str(seed)]
-    return shlex.join(command)
+@reproduce.command(short_help="A running fleet: loads over time, cov, moves.")
+def balance(
+    out: Results,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A smaller simulation and 3 seeds, not 20."),
+    ] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Also the emergency city, on real processes."),
+    ] = False,
+    minutes: Annotated[
+        float, typer.Option(help="How long each live run takes; the paper's take 30.")
+    ] = 5.0,
+    seed: Seed = 0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Nguyen et al. (DEBS 2019), figures 5 to 14.
+
+    Loads of brokers over time, max load, cov and moves without balancing, with LDM,
+    SDM and GSH, and with `planned` (ours), for random, round-robin and nearest
+    placement: in the emergency city and in the paper's simulation; alpha and beta;
+    ours against LDM over 20 seeds. With --live the city also runs on real processes,
+    for about two minutes more than --minutes each, and what everyone got is compared
+    with an independent computation. Every run is checked; exits 1 if one is wrong.
+    Writes results.json, summary.md and report.html, also when interrupted: of what is
+    complete.
+
+    \b
+    Example:
+      brokerwise reproduce balance --quick --out out/reproduced-balance
+    """
+    from brokerwise.reproduce import balance as experiments
+    from brokerwise.reproduce import balance_settings
+    from brokerwise.reproduce.balance_page import account
+
+    if not 1 <= minutes < float("inf"):
+        raise InputError(f"--minutes: found {minutes:g}, expected 1 or more")
+    asked = f"{minutes:g}" if live else None
+    words: Words = {"live": live, "minutes": asked, "seed": seed}
+    experiment = experiments.Experiment(
+        cells=balance_settings.every_cell(quick=quick, seed=seed),
+        live=balance_settings.live_cells(minutes, seed) if live else (),
+        seed=seed,
+        command=_command("balance", out, quick, words),
+    )
+    _run(
+        lambda watch: experiments.reproduce(
+            experiment, out, watch=watch, play=_play if live else None, force=force
+        ),
+        out,
+        account,
+        json,
+    )
 
 
-reproduce.command(short_help="A running fleet: loads over time, cov, moves.")(balance)
-reproduce.command(short_help="Topics that share brokers: accuracy, brokers, targets.")(
-    colocate
-)
+def _play(cell: "LiveCell") -> "Record":
+    from brokerwise.cli.fleet_options import progress
+    from brokerwise.reproduce.balance_live import run_live
+
+    progress(f"{cell.title}: {cell.minutes:g} minutes")
+    return run_live(cell, tell=progress)
+
+
+@reproduce.command(short_help="Topics that share brokers: accuracy, brokers, targets.")
+def colocate(
+    out: Results,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Fewer configurations and requests: a minute."),
+    ] = False,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table I also on this latency data, as `latency measure` writes it; "
+            "without it on what comes with the program.",
+            callback=on_this_disk,
+        ),
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Khare et al. (SEC 2018), table I, figures 1 to 4.
+
+    What latencies of topics that share a broker depend on, how well the paper's recipe
+    and our model predict them, and what FFD, LFS, their hybrid and `search` (ours)
+    make of that: brokers, planning time, processor use, p90, and what misses the
+    target, by the number of topics and by k'. On a simulated broker of four cores, as
+    theirs had; Table I also on measured data of our own. Uses all cores. Every cell is
+    checked; exits 1 if one is wrong. Writes results.json, summary.md and report.html,
+    also when interrupted: of what is complete.
+
+    \b
+    Example:
+      brokerwise reproduce colocate --quick --out out/reproduced-colocate
+    """
+    from brokerwise.reproduce import colocate as experiments
+    from brokerwise.reproduce import colocate_settings
+    from brokerwise.reproduce.colocate_page import account
+
+    named = None if measured is None else measured.name
+    words: Words = {"measured": named, "seed": seed}
+    experiment = experiments.Experiment(
+        setting=colocate_settings.QUICK if quick else colocate_settings.FULL,
+        measured=_measured(measured),
+        seed=seed,
+        command=_command("colocate", out, quick, words),
+    )
+    _run(
+        lambda watch: experiments.reproduce(experiment, out, watch=watch, force=force),
+        out,
+        account,
+        json,
+    )
+
+
+def _measured(named: Path | None) -> Path | None:
+    """The directory that was named, or the one that comes with the program."""
+    from brokerwise.reproduce import colocate_settings
+
+    if named is None:
+        bundled = colocate_settings.bundled_latency()
+        return bundled if bundled.is_dir() else None
+    if not named.is_dir():
+        raise InputError(
+            f"--measured {named}: no such directory",
+            hint="`brokerwise latency measure --out DIR` makes one.",
+        )
+    return named
 
 
 def _traces(
     quick: bool, scales: dict[str, float | None], graphs: Path | None, seed: int
 ) -> "list[Trace]":
-    from brokerwise.experiments import provision_traces
-    from brokerwise.experiments.provision import FULL, QUICK
+    from brokerwise.reproduce import provision_settings
+    from brokerwise.reproduce.provision import FULL, QUICK
 
     default = QUICK if quick else FULL
     asked = {
@@ -266,12 +379,12 @@ def _traces(
         for name, scale in scales.items()
     }
     found = [
-        provision_traces.shaped(name, scale, seed)
+        provision_settings.shaped(name, scale, seed)
         for name, scale in asked.items()
         if scale != 0
     ]
     if graphs is not None:
-        found += provision_traces.graphs(graphs)
+        found += provision_settings.graphs(graphs)
     if not found:
         raise InputError("nothing to do: both scales are 0, and there are no --graphs")
     return found
@@ -288,19 +401,51 @@ def _thresholds(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _command(
-    out: Path,
-    quick: bool,
-    scales: dict[str, float | None],
-    graphs: Path | None,
-    threshold: str,
-    seed: int,
-) -> str:
-    """How to get these results again, at another place too."""
-    command = ["brokerwise", "reproduce", "provision", "--out", str(out)]
+def _command(paper: str, out: Path, quick: bool, words: Words) -> str:
+    """How to get these results again, at another place too. An option that is None was
+    not given; one with a list is given several times."""
+    command = ["brokerwise", "reproduce", paper, "--out", str(out)]
     command += ["--quick"] if quick else []
-    for name, scale in scales.items():
-        command += [f"--{name}", f"{scale:g}"] if scale is not None else []
-    command += ["--graphs", graphs.name] if graphs is not None else []
-    command += ["--threshold", threshold, "--seed", str(seed)]
+    for name, value in words.items():
+        if value is True:
+            command.append(f"--{name}")
+        elif isinstance(value, list):
+            command += [word for each in value for word in (f"--{name}", each)]
+        elif value is not None and value is not False:
+            command += [f"--{name}", str(value)]
     return shlex.join(command)
+
+
+def _run(
+    reproduced: "Callable[[Watch], Record]",
+    out: Path,
+    account: "Callable[[Record], Account]",
+    json: bool,
+) -> None:
+    """Run an experiment with a countdown, and print what came of it."""
+    from brokerwise.cli.countdown import counting_down
+
+    start = perf_counter()
+    with counting_down() as watch:
+        result = reproduced(watch)
+    seconds = {"total": round(perf_counter() - start, 3)}
+    _print(result, out, account, seconds, json)
+
+
+def _print(
+    result: "Record",
+    out: Path,
+    account: "Callable[[Record], Account]",
+    seconds: dict[str, float],
+    json: bool,
+) -> None:
+    """What was found, and where it is; exits 1 if a check failed."""
+    from brokerwise.reproduce.account import text
+
+    if json:
+        print_json({**result, "out": str(out), "seconds": seconds})
+    else:
+        print_result(text(account(result)))
+        print_result(f"Report: {out / 'report.html'}   Summary: {out / 'summary.md'}")
+    if result["problems"]:
+        raise typer.Exit(EXIT_VIOLATED)

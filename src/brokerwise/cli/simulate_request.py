@@ -119,7 +119,7 @@ class Request:
 
 
 def _scenario_world(path: Path, brokers: int) -> "World":
-    from brokerwise.experiments.emergency.scenario import read_scenario
-    from brokerwise.experiments.emergency.simulating import emergency_world
+    from brokerwise.reproduce.emergency.rates import emergency_world
+    from brokerwise.reproduce.emergency.scenario import read_scenario
 
     return emergency_world(read_scenario(path), brokers)

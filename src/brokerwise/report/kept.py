@@ -11,7 +11,7 @@ from typing import Any
 from brokerwise.model.errors import InputError
 from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.report.page import Page, is_page, render_page
-from brokerwise.report.reports import REPORTS
+from brokerwise.report.reports import REPORTS, Build
 
 _RESULT = re.compile(
     rb'<script type="application/json" id="result">(.*?)</script>', re.S
@@ -45,24 +45,28 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number that JSON has")
 
 
-def page_of(result: Mapping[str, Any], name: str) -> Page:
-    """The report of a result. Raises InputError if there is none, or if something is
-    missing in it."""
+def page_of(
+    result: Mapping[str, Any], name: str, reports: Mapping[str, Build] = REPORTS
+) -> Page:
+    """The report of a result, of the kinds that are known. Raises InputError if there
+    is none, or if something is missing in it."""
     kind = result.get("kind")
-    if not isinstance(kind, str) or kind not in REPORTS:
+    if not isinstance(kind, str) or kind not in reports:
         found = "no kind" if kind is None else f"kind {kind!r}"
         raise InputError(
             f"{name}: found {found}, expected a result of a kind that has a report",
-            hint=f"Kinds: {', '.join(REPORTS)}.",
+            hint=f"Kinds: {', '.join(reports)}.",
         )
     _refuse_without_plan(result, name)
     with _named_problems(result, name):
-        return REPORTS[kind](_named(result, ""))
+        return reports[kind](_named(result, ""))
 
 
-def report_of(result: Mapping[str, Any], name: str) -> tuple[str, str]:
+def report_of(
+    result: Mapping[str, Any], name: str, reports: Mapping[str, Build] = REPORTS
+) -> tuple[str, str]:
     """The answer of a result, and its report. Raises InputError as `page_of` does."""
-    page = page_of(result, name)
+    page = page_of(result, name, reports)
     with _named_problems(result, name):
         return page.answer, render_page(page)
 

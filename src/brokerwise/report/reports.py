@@ -15,11 +15,6 @@ from brokerwise.report import (
     profile,
     provision,
     replay,
-    reproduce_balance,
-    reproduce_colocate,
-    reproduce_fill,
-    reproduce_overlay,
-    reproduce_provision,
     skew,
     targets,
 )
@@ -27,17 +22,6 @@ from brokerwise.report.page import Page, render_page
 
 Result = Mapping[str, Any]
 Build = Callable[[Result], Page]
-
-
-def _as_kept(build: Build) -> Build:
-    """From what results.json holds: `reproduce --json` adds where that is, and how
-    long it took to complete it."""
-
-    def built(result: Result) -> Page:
-        added = ("out", "seconds")
-        return build({key: result[key] for key in result if key not in added})
-
-    return built
 
 
 REPORTS: Mapping[str, Build] = {
@@ -54,19 +38,14 @@ REPORTS: Mapping[str, Build] = {
     "skew": skew.page_of,
     "latency evaluate": latency.page_of,
     "latency train": latency.training_page_of,
-    "reproduce provision": _as_kept(reproduce_provision.page_of),
-    "reproduce fill": _as_kept(reproduce_fill.page_of),
-    "reproduce colocate": _as_kept(reproduce_colocate.page_of),
-    "reproduce overlay": _as_kept(reproduce_overlay.page_of),
-    "reproduce balance": _as_kept(reproduce_balance.page_of),
 }
 """What a result calls its `kind`, and what makes a page of it."""
 
 
-def render(result: Result) -> str:
-    """The report of a result as one HTML file.
+def render(result: Result, reports: Mapping[str, Build] = REPORTS) -> str:
+    """The report of a result as one HTML file; `reports` makes its page.
 
     It sees the result as JSON holds it, so whoever has that JSON gets the same text.
     """
     plain = json.loads(json.dumps(result))
-    return render_page(REPORTS[plain["kind"]](plain))
+    return render_page(reports[plain["kind"]](plain))

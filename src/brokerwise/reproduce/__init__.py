@@ -1,0 +1,1 @@
+"""The papers' experiments, ours beside theirs: run, checked, kept and shown."""
