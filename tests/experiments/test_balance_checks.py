@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brokerwise.experiments.balance_checks import problems, recounted
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.simulation.paper import Paper, paper_world
 from brokerwise.runtime.simulation.result import Move, SimulationResult

@@ -34,8 +34,8 @@ from brokerwise.experiments.colocate_settings import (
 )
 from brokerwise.experiments.running import Moment
 from brokerwise.latency.design import Design
-from brokerwise.latency.fitting import fit_network, fit_polynomial
 from brokerwise.latency.queueing import Run
+from brokerwise.latency.training import fit_network, fit_polynomial
 from brokerwise.pipeline.latency_simulate import simulate_directory
 from brokerwise.report.reports import render
 from brokerwise.report.reproduce_colocate import summary, text

@@ -15,11 +15,9 @@ from brokerwise.experiments.colocate_checks import (
 from brokerwise.experiments.colocate_data import PARTS, TEST, TRAIN, Lots, lots
 from brokerwise.experiments.colocate_settings import QUICK, LearnCell
 from brokerwise.model.arrays import Float64s
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
-from brokerwise.planners.colocate.options import Options
-from brokerwise.planners.colocate.problem import Problem
+from brokerwise.planners.colocate.problem import Options, Problem
 from brokerwise.planners.colocate.solve import solve
 
 

@@ -23,10 +23,8 @@ from brokerwise.experiments.fill_settings import (
     Cell,
     Shape,
 )
-from brokerwise.planners.fill.demand import Demand
-from brokerwise.planners.fill.draft import Draft
 from brokerwise.planners.fill.filling import Filling, fill_brokers
-from brokerwise.planners.fill.options import Options
+from brokerwise.planners.fill.problem import Demand, Draft, Options
 
 TINY = Cell(Shape(12, 12, 3), HIGH, capacity=60, brokers=3)
 TASK = Task(TINY, number=1, seed=4, seconds=5)

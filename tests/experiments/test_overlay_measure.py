@@ -20,13 +20,11 @@ from brokerwise.experiments.overlay_times import Timing, measure_times
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.pipeline.network_generate import generate
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Costs, costs_of
 from brokerwise.planners.overlay.heuristics import BY_NAME
-from brokerwise.planners.overlay.options import Options
 from brokerwise.planners.overlay.placing import Unplaced
-from brokerwise.planners.overlay.search import Answer, search
-from brokerwise.planners.overlay.solve import solve
+from brokerwise.planners.overlay.problem import Demand, Options
+from brokerwise.planners.overlay.solve import Answer, search, solve
+from brokerwise.planners.overlay.wiring import Costs, costs_of
 
 SITES = Sites("three", np.array([[1, 9, 5], [9, 1, np.nan], [5, np.nan, 1]]))
 AT_SITES = Regime("three", "three", 1.0, (1.0,), sites=SITES)

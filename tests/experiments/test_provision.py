@@ -15,10 +15,9 @@ from brokerwise.experiments.provision_cells import plan_cell
 from brokerwise.experiments.provision_checks import count_served
 from brokerwise.experiments.provision_published import VM_TYPES
 from brokerwise.model.placement import Placement
-from brokerwise.planners.provision.ladder import STEPS
-from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import Packing, pack
-from brokerwise.planners.provision.solve import Problem, solve
+from brokerwise.planners.provision.portfolio import Options
+from brokerwise.planners.provision.solve import STEPS, Problem, solve
 
 SEED = 2
 WORKLOAD = uniform(topics=150, subscribers=1_200, each=8, rates="3-40", seed=5)

@@ -7,7 +7,7 @@ from brokerwise.api import uniform
 from brokerwise.experiments.provision_capacity import MOST_TRIES, find_capacity, search
 from brokerwise.experiments.provision_published import VM_TYPES
 from brokerwise.model.workload import Workload
-from brokerwise.planners.provision.options import Options
+from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.solve import Problem, solve
 
 

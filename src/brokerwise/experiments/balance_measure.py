@@ -19,7 +19,7 @@ from brokerwise.experiments.balance_settings import (
 from brokerwise.experiments.emergency.generating import generate
 from brokerwise.experiments.emergency.scenario import Settings as ScenarioSettings
 from brokerwise.experiments.emergency.simulating import emergency_world
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.simulation.paper import Paper, paper_world
 from brokerwise.runtime.simulation.result import SimulationResult

@@ -13,11 +13,10 @@ import numpy as np
 
 from brokerwise.experiments.colocate_data import TRAIN, Lots
 from brokerwise.experiments.colocate_settings import LearnCell
-from brokerwise.latency.choosing import Predict
+from brokerwise.latency.evaluation import Predict
 from brokerwise.model.arrays import Float64s
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.latency import Predictor
-from brokerwise.model.topic_table import TopicTable
 
 _EXACT = 1e-9
 _ROUNDING = 1e-6

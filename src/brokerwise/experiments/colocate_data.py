@@ -14,11 +14,9 @@ from brokerwise.experiments.colocate_published import (
     TEST_SHARE,
 )
 from brokerwise.experiments.colocate_settings import Setting
-from brokerwise.latency.drawing import draw, most_publishers, up_to_load
-from brokerwise.latency.joining import join
-from brokerwise.latency.overhead import Overhead
-from brokerwise.latency.queueing import Run, simulate_targets
-from brokerwise.latency.subject import Subject
+from brokerwise.latency.design import draw, most_publishers, up_to_load
+from brokerwise.latency.queueing import Overhead, Run, simulate_targets
+from brokerwise.latency.samples import Subject, join
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.latency import LatencyRows
 

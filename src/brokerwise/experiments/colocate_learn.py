@@ -23,14 +23,17 @@ from brokerwise.experiments.colocate_learned import (
 )
 from brokerwise.experiments.colocate_published import PROCESSING_MS, TARGET_MS
 from brokerwise.experiments.colocate_settings import DRAWN, LearnCell
-from brokerwise.latency.choosing import Predict
-from brokerwise.latency.fitting import ITERATIONS, ended_early
+from brokerwise.latency.evaluation import Predict, r2, verdicts
 from brokerwise.latency.models import PAPER_200, UNIFIED, paper_features
-from brokerwise.latency.paper import SHORT_ITERATIONS, fit_paper
 from brokerwise.latency.regressors import Regressor
-from brokerwise.latency.scores import r2, verdicts
-from brokerwise.latency.subject import Subject
-from brokerwise.latency.unified import train_unified
+from brokerwise.latency.samples import Subject
+from brokerwise.latency.training import (
+    ITERATIONS,
+    SHORT_ITERATIONS,
+    ended_early,
+    fit_paper,
+    train_unified,
+)
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.planners.colocate.problem import DEFAULT_MARGIN
 

@@ -49,7 +49,7 @@ def warm_up() -> None:
 
     from brokerwise.experiments.colocate_data import run_of
     from brokerwise.experiments.colocate_settings import QUICK
-    from brokerwise.latency.drawing import Configuration
+    from brokerwise.latency.design import Configuration
     from brokerwise.latency.queueing import simulate_targets
 
     run = run_of(replace(QUICK, messages=5), 0)
@@ -60,10 +60,9 @@ def warm_up_plans() -> None:
     """Compile, or load, what plans, too: the first plan must not pay for it."""
     import numpy as np
 
+    from brokerwise.model.colocation import TopicTable
     from brokerwise.model.names import Names
-    from brokerwise.model.topic_table import TopicTable
-    from brokerwise.planners.colocate.options import ALGORITHMS, Options
-    from brokerwise.planners.colocate.problem import Problem
+    from brokerwise.planners.colocate.problem import ALGORITHMS, Options, Problem
     from brokerwise.planners.colocate.solve import solve
 
     warm_up()

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from brokerwise.experiments.colocate_settings import MeasuredCell
-from brokerwise.latency.drawing import most_publishers
+from brokerwise.latency.design import most_publishers
 from brokerwise.latency.evaluation import Evaluation, Splits, Target, evaluate
-from brokerwise.latency.fitting import ended_early
-from brokerwise.latency.learners import learners
 from brokerwise.latency.models import EVALUATED
+from brokerwise.latency.training import ended_early, learners
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.pipeline.latency_gathering import gather

@@ -17,18 +17,14 @@ from brokerwise.experiments.colocate_checks import (
 from brokerwise.experiments.colocate_data import run_of
 from brokerwise.experiments.colocate_published import PROCESSING_MS, TARGET_MS
 from brokerwise.experiments.colocate_settings import PlanCell
-from brokerwise.latency.drawing import Configuration
+from brokerwise.latency.design import Configuration
 from brokerwise.latency.models import LatencyModel
 from brokerwise.latency.queueing import simulate_targets
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
-from brokerwise.planners.colocate.demand import Demand
 from brokerwise.planners.colocate.feasibility import Oracle
-from brokerwise.planners.colocate.first_fit import descending, ffd
-from brokerwise.planners.colocate.largest import Effort, hybrid, lfs
-from brokerwise.planners.colocate.options import Options
-from brokerwise.planners.colocate.problem import Problem
+from brokerwise.planners.colocate.heuristics import Effort, descending, ffd, hybrid, lfs
+from brokerwise.planners.colocate.problem import Demand, Options, Problem
 from brokerwise.planners.colocate.solve import solve
 
 Record = dict[str, Any]

@@ -17,14 +17,12 @@ from brokerwise.experiments.fill_settings import (
     Distribution,
     Shape,
 )
-from brokerwise.kernels.fill_greedy import fill_greedy
-from brokerwise.kernels.fill_mkp import fill_mkp
+from brokerwise.kernels.fill_heuristics import fill_greedy, fill_mkp
 from brokerwise.model.arrays import Int64s
-from brokerwise.model.weights import PLAIN
+from brokerwise.model.workload import PLAIN
 from brokerwise.pipeline.deadline import deadline
-from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.filling import Filling, fill_brokers
-from brokerwise.planners.fill.options import Options
+from brokerwise.planners.fill.problem import Demand, Options
 
 T = TypeVar("T")
 Record = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 from brokerwise.experiments.overlay_measure import LITERAL, best, instance_seed, wired
 from brokerwise.experiments.overlay_settings import REGIMES, Cell
 from brokerwise.pipeline.network_generate import generate
-from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.heuristics import HEURISTICS
+from brokerwise.planners.overlay.problem import Demand
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from brokerwise.model.workload import Workload
 from brokerwise.pipeline.profile import profile_workload
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
-from brokerwise.planners.provision.options import Options
+from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.solve import Problem, solve
 from brokerwise.report.page import write_page
 from brokerwise.report.reports import render

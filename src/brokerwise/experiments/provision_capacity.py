@@ -13,7 +13,7 @@ from brokerwise.experiments.provision_published import (
 )
 from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.arrays import Int64s
-from brokerwise.model.cost import Prices
+from brokerwise.model.fleet import Prices
 from brokerwise.model.workload import Workload
 from brokerwise.planners.control import never
 from brokerwise.planners.provision.choice import carried

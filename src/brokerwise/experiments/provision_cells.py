@@ -18,7 +18,7 @@ from brokerwise.experiments.provision_checks import (
 from brokerwise.experiments.provision_published import SPARE_VMS, VM_TYPES, VmType
 from brokerwise.kernels.selection import Rule
 from brokerwise.model.arrays import Int64s
-from brokerwise.model.cost import Prices
+from brokerwise.model.fleet import Prices
 from brokerwise.model.plan import gap
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.progress import Stopwatch
@@ -26,12 +26,10 @@ from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import Bound
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.ladder import OURS, STEPS
-from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
-from brokerwise.planners.provision.portfolio import SELECTIONS
+from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.scan import MemoryScan
-from brokerwise.planners.provision.solve import Provisioning
+from brokerwise.planners.provision.solve import OURS, STEPS, Provisioning
 
 T = TypeVar("T")
 Cell = dict[str, Any]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold
 from brokerwise.runtime.fleet.balance_answers import Decision

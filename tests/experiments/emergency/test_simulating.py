@@ -20,7 +20,7 @@ from brokerwise.experiments.emergency.scenario import (
 )
 from brokerwise.experiments.emergency.simulating import emergency_world
 from brokerwise.experiments.emergency.tracks import places_at_login
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.runtime.balancing.settings import Settings as Balancing
 from brokerwise.runtime.protocol.names import channel_topic
 from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate

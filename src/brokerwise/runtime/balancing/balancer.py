@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.model.snapshot import Rebalancing
+from brokerwise.planners.balance.problem import Options, Problem
 from brokerwise.planners.balance.solve import solve as solve_balance
 from brokerwise.runtime.balancing.events import (
     Command,

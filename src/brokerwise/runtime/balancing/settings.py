@@ -5,7 +5,7 @@ from math import isfinite
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 
 BUDGET_SECONDS = 3_600.0  # what `hourly_moves` is counted over
 

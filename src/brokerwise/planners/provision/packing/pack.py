@@ -11,12 +11,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from brokerwise.kernels.packing import IN_ORDER, MOST_FREE
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
-from brokerwise.planners.provision.packing.pieces import Demand, Packing, Pieces
-from brokerwise.planners.provision.packing.steps import (
+from brokerwise.kernels.packing_steps import IN_ORDER, MOST_FREE
+from brokerwise.model.fleet import Fleet, Prices
+from brokerwise.planners.provision.packing.pieces import (
     Counter,
+    Demand,
+    Packing,
+    Pieces,
     by_rate,
     by_volume,
     custom,

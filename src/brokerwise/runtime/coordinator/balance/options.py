@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from brokerwise.planners.balance.options import Options, PolicyOptions
+from brokerwise.planners.balance.problem import Options, PolicyOptions
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.process.state_file import Sql
