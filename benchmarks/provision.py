@@ -61,7 +61,8 @@ from brokerwise.pipeline.provision.scan import SparkScan
 from brokerwise.pipeline.session import start_session
 from brokerwise.planners.control import never
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
 from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.storage.catalog import shipped_catalog

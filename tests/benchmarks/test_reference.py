@@ -26,7 +26,8 @@ from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.model.interests import Interests
 from brokerwise.model.load import broker_loads
 from brokerwise.planners.provision.choice import carried
-from brokerwise.planners.provision.packing.pack import Demand, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand
 
 Wanted = list[list[int]]
 Reference = Callable[..., Run]

@@ -15,7 +15,8 @@ from brokerwise.experiments.provision_cells import plan_cell
 from brokerwise.experiments.provision_checks import count_served
 from brokerwise.experiments.provision_published import VM_TYPES
 from brokerwise.model.placement import Placement
-from brokerwise.planners.provision.packing.pack import Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Packing
 from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.solve import STEPS, Problem, solve
 

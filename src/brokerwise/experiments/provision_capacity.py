@@ -17,7 +17,8 @@ from brokerwise.model.fleet import Prices
 from brokerwise.model.workload import Workload
 from brokerwise.planners.control import never
 from brokerwise.planners.provision.choice import carried
-from brokerwise.planners.provision.packing.pack import Demand, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand
 from brokerwise.planners.provision.scan import MemoryScan
 
 MOST_TRIES = 16

@@ -26,7 +26,8 @@ from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import Bound
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
 from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import OURS, STEPS, Provisioning

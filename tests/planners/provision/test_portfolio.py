@@ -13,8 +13,8 @@ from brokerwise.model.plan import Status
 from brokerwise.model.workload import Workload
 from brokerwise.planners.provision import portfolio
 from brokerwise.planners.provision.packing.attempt import Field
-from brokerwise.planners.provision.packing.pack import PACKINGS, Demand
-from brokerwise.planners.provision.packing.pieces import Counter
+from brokerwise.planners.provision.packing.pack import PACKINGS
+from brokerwise.planners.provision.packing.pieces import Counter, Demand
 from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.solve import Problem, solve
 

@@ -12,7 +12,8 @@ from brokerwise.kernels.keeping import TOLERANCE, Tally, keep_block
 from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.planners.provision.layout import Former
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
 from brokerwise.planners.provision.replan import (
     EQUAL,
     Proposal,

@@ -43,7 +43,8 @@ from brokerwise.planners.provision.bound import paper_bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.draft import Draft, Refusal
 from brokerwise.planners.provision.layout import Former
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
 from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.replan import (
     Proposal,

@@ -46,17 +46,17 @@ STEPS = 1024
 
 
 def started(
-    working: Workspace,
+    workspace: Workspace,
     cov_limit: float,
     mean_limit: float,
     hot: float | None,
     name: str,
 ) -> str:
     """What the thresholds say to a fleet as it is; `name` is that of the second."""
-    state = working.state
+    state = workspace.state
     match verdict(state, cov_limit, mean_limit, -1.0 if hot is None else float(hot)):
         case status if status == IDLE:
-            mean, limit = told_apart(_whole, working.mean, mean_limit)
+            mean, limit = told_apart(_whole, workspace.mean, mean_limit)
             return f"mean load {mean} is not above {name} {limit}"
         case status if status == BALANCED:
             cov, limit = told_apart(_decimals, spread(state), cov_limit)
@@ -84,7 +84,7 @@ def _whole(number: float, more: int) -> str:
     return f"{number:,.{more}f}"
 
 
-def run_paper(working: Workspace, options: Options) -> str:
+def run_paper(workspace: Workspace, options: Options) -> str:
     """Move sessions by a policy of the paper, and say why, or why none.
 
     The shuffle's test comes first; then cov is taken again, and migration follows.
@@ -95,19 +95,19 @@ def run_paper(working: Workspace, options: Options) -> str:
     stages = options.policy.split("+")
     reasons = []
     if "gsh" in stages:
-        reasons.append(_shuffle(working, options))
+        reasons.append(_shuffle(workspace, options))
     for scheme in ("ldm", "sdm"):
         if scheme in stages:
-            reasons.append(_migrate(working, options, similar=scheme == "sdm"))
+            reasons.append(_migrate(workspace, options, similar=scheme == "sdm"))
     return "; ".join(reasons) or "balancing is off (policy none)"
 
 
-def run_migration(working: Workspace, options: Options, *, similar: bool) -> int:
+def run_migration(workspace: Workspace, options: Options, *, similar: bool) -> int:
     """Migrate until it ends, and say how it ended."""
     hot = -1.0 if options.hot is None else float(options.hot)
     while not options.stop():
         ended = migrate(
-            working.state,
+            workspace.state,
             similar,
             float(options.alpha),
             float(options.beta),
@@ -119,18 +119,18 @@ def run_migration(working: Workspace, options: Options, *, similar: bool) -> int
     return GOING_ON
 
 
-def _migrate(working: Workspace, options: Options, *, similar: bool) -> str:
+def _migrate(workspace: Workspace, options: Options, *, similar: bool) -> str:
     why = started(
-        working, float(options.alpha), float(options.beta), options.hot, "beta"
+        workspace, float(options.alpha), float(options.beta), options.hot, "beta"
     )
-    before = working.state.places.copy()
-    status = run_migration(working, options, similar=similar)
-    return ended(why, status, bool((before != working.state.places).any()))
+    before = workspace.state.places.copy()
+    status = run_migration(workspace, options, similar=similar)
+    return ended(why, status, bool((before != workspace.state.places).any()))
 
 
-def _shuffle(working: Workspace, options: Options) -> str:
-    state = working.state
-    why = started(working, float(options.gamma), float(options.theta), None, "theta")
+def _shuffle(workspace: Workspace, options: Options) -> str:
+    state = workspace.state
+    why = started(workspace, float(options.gamma), float(options.theta), None, "theta")
     if verdict(state, float(options.gamma), float(options.theta), -1.0) != GOING_ON:
         return f"no shuffle: {why}"
     places = shuffled(state)

@@ -72,9 +72,9 @@ class Candidate:
 class Search:
     """Takes sessions from where they are to better places, and back."""
 
-    def __init__(self, working: Workspace, options: Options) -> None:
-        self._working, self._options = working, options
-        self._state = working.state
+    def __init__(self, workspace: Workspace, options: Options) -> None:
+        self._workspace, self._options = workspace, options
+        self._state = workspace.state
         self.start = self.here()
 
     def here(self) -> Candidate:
@@ -83,8 +83,8 @@ class Search:
             self._state.places.copy(),
             int(self._state.loads[top]) if top >= 0 else 0,
             float(spread(self._state)),
-            self._working.mean,
-            self._working.moves,
+            self._workspace.mean,
+            self._workspace.moves,
         )
 
     def go(self, to: Candidate) -> None:
@@ -93,7 +93,7 @@ class Search:
     def migrated(self, *, similar: bool) -> tuple[Candidate, bool]:
         """What a migration of the paper leads to, and whether it came to its end."""
         self.go(self.start)
-        status = run_migration(self._working, self._options, similar=similar)
+        status = run_migration(self._workspace, self._options, similar=similar)
         return self.here(), status not in (SPENT, GOING_ON)
 
     def levelled(self, rivals: list[Candidate], *, sharing: bool) -> Candidate:
@@ -118,7 +118,7 @@ class Search:
                 self._state, TOLERANCE, given_up, POLISHING_PART
             ):
                 break
-        if self._working.moves <= TRIMMED:
+        if self._workspace.moves <= TRIMMED:
             found = self.here()
             trim(self._state, found.highest, found.cov)
         return self.here()
@@ -127,9 +127,9 @@ class Search:
         """No broker more than so much above the mean, as far as that can be."""
         stuck = self._none()
         for _ in range(MOST_LEVELS):
-            level = int((1 + hot) * self._working.mean)
+            level = int((1 + hot) * self._workspace.mean)
             reached = self._reach(level, sharing=False, stuck=stuck)
-            if reached and int((1 + hot) * self._working.mean) >= level:
+            if reached and int((1 + hot) * self._workspace.mean) >= level:
                 break
         return self.here()
 
@@ -143,7 +143,7 @@ class Search:
                 if self._goal() >= level:
                     return
                 level = self._goal()
-            elif level < 2 * self._working.mean:
+            elif level < 2 * self._workspace.mean:
                 level = max(self._goal(), level + max(1, level // RISE))
                 stuck[:] = False
 
@@ -178,7 +178,7 @@ class Search:
         return bool(status == REACHED)
 
     def _goal(self) -> int:
-        return int((1 + TOLERANCE) * self._working.mean)
+        return int((1 + TOLERANCE) * self._workspace.mean)
 
     def _none(self) -> Bools:
         return np.zeros(len(self._state.loads), np.bool_)
@@ -208,7 +208,7 @@ class Search:
         return max(1, min(64, LOOKING // self._look))
 
 
-def run_planned(working: Workspace, options: Options) -> str:
+def run_planned(workspace: Workspace, options: Options) -> str:
     """Move sessions so that the maximum load is low, then cov, and say why.
 
     Where the budget allows what `ldm` would do to its end, neither the maximum load nor
@@ -218,17 +218,17 @@ def run_planned(working: Workspace, options: Options) -> str:
     repeats.
     """
     why = started(
-        working, float(options.alpha), float(options.beta), options.hot, "beta"
+        workspace, float(options.alpha), float(options.beta), options.hot, "beta"
     )
     hot = -1.0 if options.hot is None else float(options.hot)
-    if verdict(working.state, float(options.alpha), float(options.beta), hot):
+    if verdict(workspace.state, float(options.alpha), float(options.beta), hot):
         return why
-    search = Search(working, options)
+    search = Search(workspace, options)
     found = search.cooled(hot) if hot >= 0 else _best(search)
     search.go(found)
     if found.same_places(search.start):
-        return f"{why}, but {NOTHING[SPENT if working.spent else STUCK]}"
-    return f"{why}; {_end(working, options)}"
+        return f"{why}, but {NOTHING[SPENT if workspace.spent else STUCK]}"
+    return f"{why}; {_end(workspace, options)}"
 
 
 def _best(search: Search) -> Candidate:
@@ -255,14 +255,14 @@ def _chosen(candidates: list[Candidate], whole: list[Candidate]) -> Candidate:
     return min(near, key=lambda c: (c.moves, c.key))
 
 
-def _end(working: Workspace, options: Options) -> str:
+def _end(workspace: Workspace, options: Options) -> str:
     """How far it came."""
-    state = working.state
+    state = workspace.state
     if options.hot is not None:
         if verdict(state, 0.0, 0.0, float(options.hot)) == COOL:
             return ENDS[COOL]
-    elif state.loads[fullest(state)] <= (1 + TOLERANCE) * working.mean:
+    elif state.loads[fullest(state)] <= (1 + TOLERANCE) * workspace.mean:
         return f"moves until max load is within {100 * TOLERANCE:g} % of the mean"
     if options.stop():
         return ENDS[GOING_ON]
-    return ENDS[SPENT if working.spent else STUCK]
+    return ENDS[SPENT if workspace.spent else STUCK]

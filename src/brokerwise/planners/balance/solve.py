@@ -23,12 +23,12 @@ def solve(problem: Problem, options: Options) -> Rebalancing:
             f"hot: found policy {options.policy!r}, which shuffles all brokers",
             hint="Use ldm, sdm or planned to relieve hot brokers only.",
         )
-    working = Workspace.of(problem, options)
-    left = evacuate(working.state, problem.closing, problem.held)
+    workspace = Workspace.of(problem, options)
+    left = evacuate(workspace.state, problem.closing, problem.held)
     held = int((problem.closing[problem.snapshot.places] & problem.held).sum())
-    leaving = _leaving(working.moves, left, held)
+    leaving = _leaving(workspace.moves, left, held)
     run = run_planned if options.policy == "planned" else run_paper
-    return working.answer(options.policy, leaving + run(working, options))
+    return workspace.answer(options.policy, leaving + run(workspace, options))
 
 
 def _leaving(moves: int, left: int, held: int) -> str:

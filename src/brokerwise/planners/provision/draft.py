@@ -18,7 +18,7 @@ from brokerwise.model.plan import Brokers, Plan, Status, gap
 from brokerwise.planners.provision.bound import ROUNDING, Bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.cover import fewest_brokers
-from brokerwise.planners.provision.packing.pack import Packing
+from brokerwise.planners.provision.packing.pieces import Packing
 from brokerwise.planners.provision.scan import Scan
 
 

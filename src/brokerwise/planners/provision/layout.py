@@ -8,8 +8,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Bools, Int32s, Int64s
 from brokerwise.model.fleet import Fleet, Prices
-from brokerwise.planners.provision.packing.pack import Packing
-from brokerwise.planners.provision.packing.pieces import Pieces
+from brokerwise.planners.provision.packing.pieces import Packing, Pieces
 
 NOWHERE = -1
 

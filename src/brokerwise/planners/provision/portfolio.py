@@ -20,14 +20,9 @@ from brokerwise.planners.provision.bound import Bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.cover import fewest_brokers
 from brokerwise.planners.provision.packing.attempt import Field, Key
-from brokerwise.planners.provision.packing.pack import (
-    PACKINGS,
-    WORK,
-    Demand,
-    Packing,
-    pack,
-)
-from brokerwise.planners.provision.packing.pieces import Counter
+from brokerwise.planners.provision.packing.pack import PACKINGS, pack
+from brokerwise.planners.provision.packing.pieces import Counter, Demand, Packing
+from brokerwise.planners.provision.packing.tight import WORK
 
 PAIRS = 2_000_000
 """Pairs up to which everything is tried; beyond, one selection and one packing."""

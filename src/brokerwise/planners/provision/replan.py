@@ -23,7 +23,7 @@ from brokerwise.model.fleet import Fleet, Prices
 from brokerwise.model.placement import Placement
 from brokerwise.planners.provision.cover import cheapest_cover
 from brokerwise.planners.provision.layout import NOWHERE, Former, Layout, Part
-from brokerwise.planners.provision.packing.pack import Packing
+from brokerwise.planners.provision.packing.pieces import Packing
 from brokerwise.planners.provision.repack import repacked
 
 # Costs that differ by no more than this are equal: then fewer changes decide.

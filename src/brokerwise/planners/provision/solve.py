@@ -33,7 +33,8 @@ from brokerwise.planners.provision.draft import (
     out_of_reach,
     too_small,
 )
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
 from brokerwise.planners.provision.portfolio import SELECTIONS, Options, Portfolio
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 

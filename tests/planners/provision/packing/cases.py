@@ -10,7 +10,8 @@ from tests.planners.provision.packing import literal
 
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.fleet import BrokerType, Fleet, Prices
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.planners.provision.packing import attempt, pieces
-from brokerwise.planners.provision.packing.pack import PACKINGS, Demand, pack
+from brokerwise.planners.provision.packing.pack import PACKINGS, pack
+from brokerwise.planners.provision.packing.pieces import Demand
 
 BY_TOPIC = ("grouped", "grouped-largest", "most-free", "custom")
 

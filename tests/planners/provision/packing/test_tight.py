@@ -20,7 +20,8 @@ from tests.planners.provision.packing.cases import (
 
 from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.planners.provision.cover import cheapest_cover
-from brokerwise.planners.provision.packing.pack import Demand, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand
 from brokerwise.planners.provision.packing.tight import WORK
 
 

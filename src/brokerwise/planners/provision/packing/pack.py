@@ -24,10 +24,7 @@ from brokerwise.planners.provision.packing.pieces import (
     first_fit,
     grouped,
 )
-from brokerwise.planners.provision.packing.tight import WORK as WORK
-from brokerwise.planners.provision.packing.tight import tight
-
-__all__ = ["PACKINGS", "Demand", "Packing", "pack"]
+from brokerwise.planners.provision.packing.tight import WORK, tight
 
 PACKINGS: Mapping[str, str] = MappingProxyType(
     {
