@@ -32,6 +32,16 @@ class Users(NamedTuple):
     wanted: Int32s
 
 
+class User(NamedTuple):
+    """One of the users: its load, its access costs, what it publishes and wants."""
+
+    load: int
+    access: Int64s
+    rate_subchannels: Int32s
+    rates: Int64s
+    wanted: Int32s
+
+
 class Wiring(NamedTuple):
     """Which broker each user is on, and what follows; a search changes all of it.
 
@@ -64,6 +74,18 @@ def wanted_by(everyone: Users, user: int) -> Int32s:
     """The sub-channels that a user wants."""
     first, last = everyone.wanted_offsets[user], everyone.wanted_offsets[user + 1]
     return everyone.wanted[first:last]
+
+
+@kernel
+def one_of(everyone: Users, user: int) -> User:
+    published = published_by(everyone, user)
+    return User(
+        everyone.load[user],
+        everyone.access[user],
+        everyone.rate_subchannels[published],
+        everyone.rates[published],
+        wanted_by(everyone, user),
+    )
 
 
 @leaf

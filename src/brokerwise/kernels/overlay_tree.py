@@ -14,7 +14,7 @@ import numpy as np
 
 from brokerwise.kernels.compile import kernel, leaf
 from brokerwise.kernels.overlay_forwarding import FAR
-from brokerwise.kernels.overlay_packing import Users, Wiring, published_by, wanted_by
+from brokerwise.kernels.overlay_packing import User, Users, Wiring, one_of
 from brokerwise.model.arrays import Bools, Int32s, Int64s
 
 Counts = TypeVar("Counts", Int32s, Int64s)
@@ -228,9 +228,8 @@ def _crossing_with(
 
 @kernel
 def tree_move_costs(
-    user: int,
+    user: User,
     home: int,
-    everyone: Users,
     room: Int64s,
     tree: RootedTree,
     carried: TreeTraffic,
@@ -244,9 +243,7 @@ def tree_move_costs(
     """
     order, parent, _, up = tree
     fans, sent = carried.fans, carried.sent
-    published = published_by(everyone, user)
-    rate_subchannels = everyone.rate_subchannels[published]
-    rates, wanted = everyone.rates[published], wanted_by(everyone, user)
+    user_load, access, rate_subchannels, rates, wanted = user
     climbed = np.zeros(len(order), np.bool_)
     changes[home] = 0
     climbed[home] = True
@@ -261,7 +258,7 @@ def tree_move_costs(
         if not climbed[broker]:
             crossed = _more(broker, False, rate_subchannels, rates, wanted, fans, sent)
             changes[broker] = changes[parent[broker]] + up[broker] * crossed
-    _with_access(everyone.load[user], everyone.access[user], home, room, changes)
+    _with_access(user_load, access, home, room, changes)
 
 
 @leaf
@@ -320,27 +317,23 @@ def _further(link: int, upwards: bool, row: int, fans: Int32s) -> int:
 
 @kernel
 def tree_move_user(
-    user: int,
+    user: User,
+    home: int,
     target: int,
-    everyone: Users,
     wiring: Wiring,
     tree: RootedTree,
     carried: TreeTraffic,
 ) -> None:
-    """Move one user, and mend the counts along its way.
+    """Move one user, and mend the counts along its way, all but its own broker.
 
     O(links on the way * (wanted + published)).
     """
     load, followers, sources = wiring.load, wiring.followers, wiring.sources
     parent, depth = tree.parent, tree.depth
     fans, sent, traffic = carried
-    published = published_by(everyone, user)
-    rate_subchannels = everyone.rate_subchannels[published]
-    rates, wanted = everyone.rates[published], wanted_by(everyone, user)
-    home = wiring.broker[user]
-    wiring.broker[user] = target
-    load[home] -= everyone.load[user]
-    load[target] += everyone.load[user]
+    user_load, _, rate_subchannels, rates, wanted = user
+    load[home] -= user_load
+    load[target] += user_load
     for k in range(len(rates)):
         sources[rate_subchannels[k], home] -= rates[k]
         sources[rate_subchannels[k], target] += rates[k]
@@ -380,13 +373,14 @@ def tree_descend(
     changes = np.empty(len(wiring.load), np.int64)
     moves = 0
     saved = 0
-    for user in users:
+    for number in users:
+        user, home = one_of(everyone, number), wiring.broker[number]
         room = capacity - wiring.load
-        home = wiring.broker[user]
-        tree_move_costs(user, home, everyone, room, tree, carried, changes)
+        tree_move_costs(user, home, room, tree, carried, changes)
         best = int(np.argmin(changes))
         if changes[best] < 0:
-            tree_move_user(user, best, everyone, wiring, tree, carried)
+            tree_move_user(user, home, best, wiring, tree, carried)
+            wiring.broker[number] = best
             moves += 1
             saved -= changes[best]
     return moves, saved

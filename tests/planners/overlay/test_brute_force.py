@@ -12,7 +12,7 @@ from tests.tiers import examples
 
 from brokerwise.kernels.overlay_forwarding import FAR
 from brokerwise.kernels.overlay_local import move_costs, move_user
-from brokerwise.kernels.overlay_packing import published_by, wanted_by
+from brokerwise.kernels.overlay_packing import one_of
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.network import Network, distances, shortest_paths
 from brokerwise.planners.overlay.problem import Demand
@@ -94,13 +94,10 @@ def test_only_what_another_user_wants_is_sent(network: Network) -> None:
     for user in range(demand.users):
         others = interests[:user] + interests[user + 1 :]
         sent = {c: r for c, r in rates[user].items() if any(c in o for o in others)}
-        published, wants = (
-            published_by(demand.everyone, user),
-            wanted_by(demand.everyone, user),
-        )
-        rows, found = demand.rate_subchannels[published], demand.rates[published]
+        own = one_of(demand.everyone, user)
+        rows, found = own.rate_subchannels, own.rates
         assert dict(zip(rows.tolist(), found.tolist(), strict=True)) == sent
-        assert wants.tolist() == sorted(interests[user])
+        assert own.wanted.tolist() == sorted(interests[user])
         for c, rate in sent.items():
             total[c] += rate
     assert demand.total.tolist() == total

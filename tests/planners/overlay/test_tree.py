@@ -15,6 +15,7 @@ from tests.planners.overlay.test_brute_force import crowd
 from tests.tiers import examples
 
 from brokerwise.kernels.overlay_forwarding import FAR
+from brokerwise.kernels.overlay_packing import one_of
 from brokerwise.kernels.overlay_tree import tree_move_costs, tree_move_user
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.network import Network
@@ -73,16 +74,15 @@ def assert_as_fresh(demand: Demand, found: TreeEvaluation) -> None:
 def changes_of(demand: Demand, found: TreeEvaluation, user: int) -> Int64s:
     changes = np.empty(demand.brokers, np.int64)
     home, room = found.wiring.broker[user], demand.capacity - found.wiring.load
-    tree_move_costs(
-        user, home, demand.everyone, room, found.tree, found.carried, changes
-    )
+    own = one_of(demand.everyone, user)
+    tree_move_costs(own, home, room, found.tree, found.carried, changes)
     return changes
 
 
 def move(demand: Demand, found: TreeEvaluation, user: int, target: int) -> None:
-    tree_move_user(
-        user, target, demand.everyone, found.wiring, found.tree, found.carried
-    )
+    own, home = one_of(demand.everyone, user), found.wiring.broker[user]
+    tree_move_user(own, home, target, found.wiring, found.tree, found.carried)
+    found.wiring.broker[user] = target
 
 
 @given(network=networks(max_brokers=6))
