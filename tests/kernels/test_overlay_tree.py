@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
 from tests.tiers import examples
 
-from brokerwise.kernels import overlay_tree
+from brokerwise.kernels import overlay_packing, overlay_tree
 from brokerwise.kernels.overlay_packing import Users, Wiring
 from brokerwise.model.arrays import Int32s, Int64s, read_only
 
@@ -111,7 +111,7 @@ def test_no_brokers_need_no_tree() -> None:
 def test_kernels_stay_within_their_arrays(seed: int) -> None:
     """As plain Python, an index out of range raises; the answers are the same."""
     compiled = _descended(seed)
-    with interpreted(overlay_tree):
+    with interpreted(overlay_packing, overlay_tree):
         plain = _descended(seed)
     for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_array_equal(one, other)
