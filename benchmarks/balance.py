@@ -26,10 +26,8 @@ from benchmarks.reference import balance_literal
 
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.interests import Interests
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.model.snapshot import Rebalancing, Snapshot
+from brokerwise.planners.balance.problem import Options, Problem
 from brokerwise.planners.balance.solve import solve
 
 SEED = 1

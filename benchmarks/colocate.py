@@ -28,17 +28,15 @@ import numpy as np
 from benchmarks.measuring import print_line
 from benchmarks.reference import colocate_literal
 
-from brokerwise.latency.drawing import draw, draw_loaded, up_to_load
+from brokerwise.latency.design import draw, draw_loaded, up_to_load
 from brokerwise.latency.models import UnifiedModel
-from brokerwise.latency.overhead import Overhead
-from brokerwise.latency.queueing import simulate
-from brokerwise.latency.subject import Subject
-from brokerwise.latency.unified import CANDIDATES, fit_unified
+from brokerwise.latency.queueing import Overhead, simulate
+from brokerwise.latency.samples import Subject
+from brokerwise.latency.training import CANDIDATES, fit_unified
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.planners.colocate.alone import alone
-from brokerwise.planners.colocate.options import Options
-from brokerwise.planners.colocate.problem import Problem
+from brokerwise.planners.colocate.problem import Options, Problem
 from brokerwise.planners.colocate.solve import solve
 
 SEED = 1

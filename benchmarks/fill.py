@@ -33,8 +33,7 @@ import numpy as np
 from benchmarks.measuring import print_line
 from benchmarks.reference.program import NoCompilerError, build
 
-from brokerwise.kernels.fill_greedy import fill_greedy
-from brokerwise.kernels.fill_mkp import fill_mkp
+from brokerwise.kernels.fill_heuristics import fill_greedy, fill_mkp
 from brokerwise.model.arrays import Int64s
 from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
 

@@ -23,9 +23,14 @@ from benchmarks.measuring import median_seconds, print_line
 from benchmarks.reference.latency_literal import deliveries
 
 from brokerwise.kernels.latency_queue import serve
-from brokerwise.latency.drawing import Configuration, draw_loaded
-from brokerwise.latency.overhead import TYPICAL
-from brokerwise.latency.queueing import Run, costs_of, simulate_targets, traffic_of
+from brokerwise.latency.design import Configuration, draw_loaded
+from brokerwise.latency.queueing import (
+    TYPICAL,
+    Run,
+    costs_of,
+    simulate_targets,
+    traffic_of,
+)
 from brokerwise.model.arrays import Float64s, Int64s
 
 SEED = 1

@@ -32,13 +32,12 @@ from brokerwise.model.arrays import Int32s
 from brokerwise.model.network import Network
 from brokerwise.pipeline.network_generate import NetworkSettings, generate
 from brokerwise.planners.control import never
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Evaluation, costs_of
 from brokerwise.planners.overlay.heuristics import HEURISTICS
 from brokerwise.planners.overlay.local import converged
-from brokerwise.planners.overlay.options import Options
 from brokerwise.planners.overlay.placing import Unplaced
-from brokerwise.planners.overlay.search import Answer, search
+from brokerwise.planners.overlay.problem import Demand, Options
+from brokerwise.planners.overlay.solve import Answer, search
+from brokerwise.planners.overlay.wiring import Evaluation, costs_of
 
 SEED = 1
 LITERAL = (200, 10)  # users, brokers

@@ -49,8 +49,7 @@ from pyspark.sql import SparkSession
 import brokerwise
 from brokerwise.kernels.selection import Rule, Topics, select_block
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.model.interests import BLOCK
 from brokerwise.model.load import broker_loads
 from brokerwise.model.plan import Plan
@@ -62,8 +61,9 @@ from brokerwise.pipeline.provision.scan import SparkScan
 from brokerwise.pipeline.session import start_session
 from brokerwise.planners.control import never
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
+from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.storage.catalog import shipped_catalog
 from brokerwise.storage.place import Place

@@ -28,9 +28,8 @@ from benchmarks.reference.provision_optimum import cheapest_by_highs
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.units import hours
 from brokerwise.model.workload import Workload
-from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import PACKINGS
-from brokerwise.planners.provision.portfolio import SELECTIONS
+from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.solve import Problem, solve
 
 # Pairs up to which the optimum is looked for, and for how long.

@@ -26,7 +26,7 @@ from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.pipeline.provision.engines import SparkEngine
 from brokerwise.pipeline.provision.job import Target, provision_directory
 from brokerwise.pipeline.session import start_session
-from brokerwise.planners.provision.options import Options
+from brokerwise.planners.provision.portfolio import Options
 from brokerwise.storage.place import Place
 
 PAIRS_AT_SCALE_1 = 683_500_000

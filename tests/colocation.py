@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from brokerwise.kernels.latency_sharing import FEATURES
+from brokerwise.kernels.latency_model import FEATURES
 from brokerwise.latency.models import Queueing, UnifiedModel
 from brokerwise.latency.regressors import Trees
 from brokerwise.model.latency import LatencyRows

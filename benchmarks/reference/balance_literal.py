@@ -7,8 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.planners.balance.problem import Options, Problem
 
 
 @dataclass

@@ -13,8 +13,8 @@ from itertools import combinations
 
 import highspy
 
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.latency import Predictor
-from brokerwise.model.topic_table import TopicTable
 
 Feasible = Callable[[Sequence[int]], bool]
 Brokers = list[list[int]]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.model.cost import Prices
+from brokerwise.model.fleet import Prices
 from brokerwise.model.interests import Interests
 
 SOURCE = Path(__file__).with_name("gsp_cbp.cpp")

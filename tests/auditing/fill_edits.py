@@ -11,8 +11,7 @@ from tests.auditing.naive import filled, saved
 
 from brokerwise.model.fleet import Bandwidth
 from brokerwise.model.plan import Plan
-from brokerwise.model.weights import PLAIN, Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import PLAIN, Weights, Workload
 
 Said = tuple[str, str]
 WHOLE = "a whole number from 1 to 9,223,372,036,854,775,807"

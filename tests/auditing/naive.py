@@ -11,8 +11,7 @@ from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
-from brokerwise.model.weights import PLAIN, Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import PLAIN, Weights, Workload
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import write_plan
 from brokerwise.storage.workload import write_workload

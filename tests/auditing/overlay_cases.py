@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from brokerwise.model.metric import distances, shortest_paths
 from brokerwise.model.names import Names
-from brokerwise.model.network import Network, Published, Wanted
+from brokerwise.model.network import (
+    Network,
+    Published,
+    Wanted,
+    distances,
+    shortest_paths,
+)
 from brokerwise.model.overlay import OverlayPlan, Trees
 from brokerwise.model.plan import Status
 from brokerwise.model.subchannels import Axis, Subchannels

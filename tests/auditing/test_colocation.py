@@ -21,11 +21,10 @@ from brokerwise.auditing.colocation import (
 )
 from brokerwise.auditing.findings import CHECKS, ColocationAudit
 from brokerwise.model.arrays import Float64s
-from brokerwise.model.colocation import ColocationPlan, Replicas
+from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_observed import ObservedSet
 from brokerwise.storage.colocation_plan import (
     Origin,

@@ -30,8 +30,7 @@ from brokerwise.auditing.quick import quick_audit
 from brokerwise.auditing.spark import audit_directory as spark_audit
 from brokerwise.model.errors import InputError
 from brokerwise.model.plan import Plan, Status
-from brokerwise.model.weights import Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import Weights, Workload
 from brokerwise.storage.place import Place
 
 every_edit = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))

@@ -27,8 +27,7 @@ from brokerwise.auditing.layout import Share, shares_of
 from brokerwise.auditing.quick import quick_audit
 from brokerwise.auditing.spark import audit_directory as spark_audit
 from brokerwise.model.plan import Plan, Status
-from brokerwise.model.weights import Weights
-from brokerwise.model.workload import NO_THRESHOLD, Workload
+from brokerwise.model.workload import NO_THRESHOLD, Weights, Workload
 from brokerwise.storage import plan as plan_storage
 from brokerwise.storage import subscribers
 from brokerwise.storage.digest import BLOCK, table_digest

@@ -19,8 +19,7 @@ from brokerwise.auditing.findings import Audit
 from brokerwise.auditing.spark import audit_directory as spark_audit
 from brokerwise.model.fleet import Bandwidth
 from brokerwise.model.plan import Plan
-from brokerwise.model.weights import Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import Weights, Workload
 from brokerwise.storage.place import Place
 
 Numbers = tuple[int, int, int]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from brokerwise.auditing.rebalancing import recounted, violations
 from brokerwise.model.interests import Interests
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot
+from brokerwise.model.snapshot import Rebalancing, Snapshot
 
 
 def two_brokers() -> Snapshot:

@@ -12,7 +12,7 @@ from tests.tiers import examples
 
 from benchmarks import overlay
 from brokerwise.pipeline.network_generate import NetworkSettings, generate
-from brokerwise.planners.overlay.demand import Demand
+from brokerwise.planners.overlay.problem import Demand
 
 
 @settings(max_examples=examples(10))

@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from tests.tiers import examples
 
 from brokerwise.kernels.selection import Rule, select_block
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.model.interests import Interests
 from brokerwise.model.load import broker_loads
 from brokerwise.planners.provision.choice import carried
-from brokerwise.planners.provision.packing.pack import Demand, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand
 
 Wanted = list[list[int]]
 Reference = Callable[..., Run]

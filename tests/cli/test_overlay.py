@@ -16,8 +16,8 @@ import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.model.network import Network
 from brokerwise.pipeline import overlay as job
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Evaluation
+from brokerwise.planners.overlay.problem import Demand
+from brokerwise.planners.overlay.wiring import Evaluation
 from brokerwise.report.reports import render
 from brokerwise.results.overlay_limits import limits
 

@@ -8,21 +8,14 @@ from tests.kernels.interpreted import interpreted
 from tests.planners.balance.fleets import after, drawn, problems, snapshot_of
 from tests.tiers import examples
 
-from brokerwise.kernels import (
-    balance_level,
-    balance_paper,
-    balance_polish,
-    balance_state,
-)
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import imbalance
-from brokerwise.planners.balance import paper, planned, search, solve, words, working
-from brokerwise.planners.balance.options import POLICIES, Options
-from brokerwise.planners.balance.problem import Problem
-from brokerwise.planners.balance.working import Working
+from brokerwise.kernels import balance_paper, balance_search, balance_state
+from brokerwise.model.snapshot import Rebalancing, imbalance
+from brokerwise.planners.balance import paper, planned, solve, workspace
+from brokerwise.planners.balance.problem import POLICIES, Options, Problem
+from brokerwise.planners.balance.workspace import Workspace
 
-MODULES = (balance_state, balance_paper, balance_level, balance_polish)
-CALLERS = (paper, planned, search, solve, words, working)
+MODULES = (balance_state, balance_paper, balance_search, balance_search)
+CALLERS = (paper, planned, planned, solve, paper, workspace)
 
 
 @settings(max_examples=examples(100))
@@ -30,7 +23,7 @@ CALLERS = (paper, planned, search, solve, words, working)
 def test_after_any_moves_everything_is_as_if_counted_anew(
     problem: Problem, data: st.DataObject
 ) -> None:
-    made = Working.of(problem, Options())
+    made = Workspace.of(problem, Options())
     snapshot = problem.snapshot
     for session in range(snapshot.sessions):
         target = data.draw(st.integers(0, snapshot.brokers - 1))
@@ -75,7 +68,7 @@ def test_sessions_of_a_broker_are_found_by_rank(
     spread = np.where(random.random(3000) < 0.002, 1, 0) if seed else np.zeros(3000)
     at = np.resize(places, 3000) * spread.astype(np.int64)
     problem = Problem.of(snapshot_of(3, [1], [[0]] * 3000, at.tolist()))
-    state = Working.of(problem, Options()).state
+    state = Workspace.of(problem, Options()).state
     here = np.flatnonzero(at == broker)  # equal loads: ranks are numbers
     following, before = here[here >= start], here[here <= start]
     first = int(following[0]) if len(following) else -1
@@ -87,7 +80,7 @@ def test_sessions_of_a_broker_are_found_by_rank(
 def test_cov_of_loads_whose_squares_do_not_fit() -> None:
     rates = [2**58, 2**57 + 3]
     problem = Problem.of(snapshot_of(3, rates, [[0], [1], [0, 1]], [0, 1, 1]))
-    state = Working.of(problem, Options()).state
+    state = Workspace.of(problem, Options()).state
     assert balance_state.spread(state) == pytest.approx(imbalance(state.loads))
 
 

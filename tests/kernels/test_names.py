@@ -16,8 +16,7 @@ from tests.kernels.interpreted import interpreted
 from tests.tiers import examples
 
 from brokerwise.kernels import names as kernels
-from brokerwise.kernels import words
-from brokerwise.kernels.words import Word
+from brokerwise.kernels.names import Word
 from brokerwise.model.arrays import Bytes, Int64s, read_only
 
 WORD = 2**64
@@ -138,7 +137,7 @@ def test_equal_names_have_one_code_numbered_by_first_place(
 def one_hash_for_all() -> Iterator[None]:
     """The worst hash: long names differ by their text alone."""
     with (
-        interpreted(kernels, words),
+        interpreted(kernels),
         patch.object(kernels, "hash_name", lambda *_: Word(5)),
     ):
         yield
@@ -194,7 +193,7 @@ def test_a_hash_follows_from_the_bytes_alone(name: bytes) -> None:
     for text in (name, b"before" + name, b"before" + name + b"far behind"):
         start = text.index(name) if name else 0
         buffer = np.frombuffer(text, np.uint8)
-        hashed = words.hash_name(buffer, start, start + len(name))
+        hashed = kernels.hash_name(buffer, start, start + len(name))
         assert int(hashed) == value ^ (value >> 32)
 
 
@@ -205,8 +204,8 @@ def test_two_names_are_compared_as_bytes_are(
     here = np.frombuffer(b"x" + one + behind, np.uint8)
     there = np.frombuffer(other + behind, np.uint8)
     span = (here, 1, 1 + len(one), there, 0, len(other))
-    assert words.same_name(*span) == (one == other)
-    assert np.sign(words.compare(*span)) == (one > other) - (one < other)
+    assert kernels.same_name(*span) == (one == other)
+    assert np.sign(kernels.compare(*span)) == (one > other) - (one < other)
 
 
 @given(NAMES, st.data(), st.sampled_from([np.int32, np.int64]))
@@ -232,14 +231,14 @@ def test_a_run_starts_where_a_name_differs_from_the_last(names: list[bytes]) -> 
 @given(NAMES.map(lambda names: names[:12]))
 def test_names_are_handled_alike_in_plain_python(names: list[bytes]) -> None:
     compiled = everything(names)
-    with interpreted(kernels, words):
+    with interpreted(kernels):
         assert everything(names) == compiled
 
 
 def test_forty_names_are_sorted_alike_in_plain_python() -> None:
     rng = random.Random(3)
     names = [bytes(rng.choices(b"\0ab", k=rng.randrange(30))) for _ in range(80)]
-    with interpreted(kernels, words):
+    with interpreted(kernels):
         order = kernels.sort_order(*spans(names, np.int64))
     assert order.tolist() == sorted_places(names)
 

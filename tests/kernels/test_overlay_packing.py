@@ -19,7 +19,7 @@ from brokerwise.kernels.overlay_packing import (
 )
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.network import Network
-from brokerwise.planners.overlay.demand import Demand
+from brokerwise.planners.overlay.problem import Demand
 
 
 def nobody(demand: Demand) -> tuple[Int64s, Int32s]:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
-from tests.planners.overlay import literal_cost
 from tests.tiers import examples
 
-from brokerwise.kernels import overlay_tree, overlay_tree_moves
+from brokerwise.kernels import overlay_packing, overlay_tree
+from brokerwise.kernels.overlay_packing import Users, Wiring
 from brokerwise.model.arrays import Int32s, Int64s, read_only
 
 Link = tuple[int, int]
@@ -51,26 +51,6 @@ def test_a_tree_hangs_from_the_first_broker(tree: tuple[int, list[Link]]) -> Non
     for broker, above in ups:
         assert place[above] < place[broker]
         assert depth[broker] == depth[above] + 1
-
-
-@given(data=st.data(), tree=trees())
-def test_a_message_costs_the_links_on_its_ways(
-    data: st.DataObject, tree: tuple[int, list[Link]]
-) -> None:
-    brokers, links = tree
-    followers = some_followers(data, brokers)
-    cost = st.integers(0, 9)
-    core = np.zeros((brokers, brokers), np.int64)
-    for a, b in combinations(range(brokers), 2):
-        core[a, b] = core[b, a] = data.draw(cost)
-    order, parent, _ = overlay_tree.hang(as_rows(links), brokers)
-    up = np.array([core[b, parent[b]] if b else 0 for b in range(brokers)])
-    weights = overlay_tree.tree_weights(order, parent, up, followers)
-    for row, inside in enumerate(followers):
-        ends = set(np.flatnonzero(inside).tolist())
-        for source in range(brokers):
-            expected = literal_cost.subtree(core.tolist(), links, source, ends)
-            assert weights[row, source] == expected
 
 
 @given(data=st.data(), tree=trees())
@@ -131,7 +111,7 @@ def test_no_brokers_need_no_tree() -> None:
 def test_kernels_stay_within_their_arrays(seed: int) -> None:
     """As plain Python, an index out of range raises; the answers are the same."""
     compiled = _descended(seed)
-    with interpreted(overlay_tree, overlay_tree_moves):
+    with interpreted(overlay_packing, overlay_tree):
         plain = _descended(seed)
     for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -162,9 +142,9 @@ def _descended(seed: int) -> list[Int64s]:
     load = np.bincount(home, loads, brokers).astype(np.int64)
     fans = overlay_tree.below(order, parent, followers)
     sent = overlay_tree.below(order, parent, sources)
-    traffic = overlay_tree.traffic_of(fans, sent)
-    moves, saved = overlay_tree_moves.tree_descend(
-        np.arange(users),
+    tree = overlay_tree.RootedTree(order, parent, depth, up)
+    carried = overlay_tree.TreeTraffic(fans, sent, overlay_tree.traffic_of(fans, sent))
+    everyone = Users(
         loads,
         read_only(rng.integers(-1, 20, (users, brokers))),
         offsets,
@@ -172,23 +152,13 @@ def _descended(seed: int) -> list[Int64s]:
         rates,
         read_only(wanted_offsets),
         read_only(wanted),
-        read_only(np.full(brokers, 30)),
-        home,
-        load,
-        followers,
-        sources,
-        order,
-        parent,
-        depth,
-        up,
-        fans,
-        sent,
-        traffic,
+    )
+    wiring = Wiring(home, load, followers, sources)
+    capacity = read_only(np.full(brokers, 30))
+    moves, saved = overlay_tree.tree_descend(
+        np.arange(users), everyone, capacity, wiring, tree, carried
     )
     swaps = [
-        overlay_tree.best_swap(cut, core, order, parent, up, fans, sent, traffic)
-        for cut in range(1, brokers)
+        overlay_tree.best_swap(cut, core, tree, carried) for cut in range(1, brokers)
     ]
-    weights = overlay_tree.tree_weights(order, parent, up, followers)
-    done = np.array([moves, saved])
-    return [done, np.array(swaps), home, load, fans, sent, traffic, weights]
+    return [np.array([moves, saved]), np.array(swaps), *wiring, *carried]

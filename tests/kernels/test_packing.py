@@ -7,35 +7,35 @@ from hypothesis import strategies as st
 from tests.kernels.interpreted import interpreted
 from tests.tiers import examples
 
-from brokerwise.kernels import packing, packing_fill, packing_rooms, packing_runs
+from brokerwise.kernels import packing_steps, packing_tight
 from brokerwise.model.arrays import Int32s, Int64s, read_only
 
 ROOMS = st.lists(st.integers(0, 9), min_size=1, max_size=9)
-RULES = (packing_fill.ROOMIEST, packing_fill.FIRST, packing_fill.SNUGGEST)
+RULES = (packing_tight.ROOMIEST, packing_tight.FIRST, packing_tight.SNUGGEST)
 
 
 @given(ROOMS, st.lists(st.tuples(st.integers(0, 8), st.integers(0, 9))), st.data())
 def test_rooms_are_found_as_by_looking_at_all(
     rooms: list[int], changes: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    tree = packing_rooms.tree_of(np.array(rooms))
+    tree = packing_steps.tree_of(np.array(rooms))
     for broker, room in changes:
         rooms[broker % len(rooms)] = room
-        packing_rooms.set_room(tree, broker % len(rooms), room)
-    assert [packing_rooms.room_of(tree, b) for b in range(len(rooms))] == rooms
-    assert packing_rooms.roomiest(tree) == rooms.index(max(rooms))
+        packing_steps.set_room(tree, broker % len(rooms), room)
+    assert [packing_steps.room_of(tree, b) for b in range(len(rooms))] == rooms
+    assert packing_steps.roomiest(tree) == rooms.index(max(rooms))
     need = data.draw(st.integers(0, 10))
     first = next((b for b, room in enumerate(rooms) if room >= need), -1)
-    assert packing_rooms.first_with_room(tree, need) == first
+    assert packing_steps.first_with_room(tree, need) == first
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=20))
 def test_brokers_are_opened_one_after_the_other(rooms: list[int]) -> None:
-    tree = packing_rooms.tree_of(np.empty(0, np.int64))
+    tree = packing_steps.tree_of(np.empty(0, np.int64))
     types = np.empty(1, np.int32)
     for number, room in enumerate(rooms):
-        assert packing_rooms.first_with_room(tree, 10) == -1
-        tree, types = packing.opened(tree, types, number, room % 3, room)
+        assert packing_steps.first_with_room(tree, 10) == -1
+        tree, types = packing_steps.opened(tree, types, number, room % 3, room)
         assert tree[1] == max(rooms[: number + 1])
     assert types[: len(rooms)].tolist() == [room % 3 for room in rooms]
     assert tree[len(tree) // 2 :][: len(rooms)].tolist() == rooms
@@ -43,7 +43,7 @@ def test_brokers_are_opened_one_after_the_other(rooms: list[int]) -> None:
 
 @given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 5000)))
 def test_the_largest_come_first_and_equals_keep_their_order(values: list[int]) -> None:
-    found = packing_runs.largest_first(np.array(values, np.int64))
+    found = packing_steps.largest_first(np.array(values, np.int64))
     assert found.tolist() == sorted(range(len(values)), key=lambda i: -values[i])
 
 
@@ -60,7 +60,9 @@ def test_receptions_are_as_few_as_brokers_of_that_size_allow(
         while pairs > 0:
             expected += rate
             pairs -= capacity // rate - 1
-    assert packing_runs.least_receptions(read_only(rates), counts, capacity) == expected
+    assert (
+        packing_steps.least_receptions(read_only(rates), counts, capacity) == expected
+    )
 
 
 Topics = list[tuple[int, int]]
@@ -76,7 +78,7 @@ def test_brokers_are_filled_as_the_rule_says(
     rule: int, topics: Topics, capacities: list[int]
 ) -> None:
     order, rates, counts = arrays(topics)
-    unplaced, lost, extra, home, cuts = packing_fill.filled(
+    unplaced, lost, extra, home, cuts = packing_tight.filled(
         order, rates, counts, np.array(capacities), rule
     )
     found = [tuple(row) for row in cuts.tolist()]
@@ -96,11 +98,11 @@ def test_climbing_is_never_for_the_worse_and_ends_with_an_order(
 ) -> None:
     order, rates, counts = arrays(topics)
     rooms = np.array(capacities)
-    before = packing_fill.filled(order, rates, counts, rooms, rule)
-    unplaced, extra, tries = packing_fill.climb(
+    before = packing_tight.filled(order, rates, counts, rooms, rule)
+    unplaced, extra, tries = packing_tight.climb(
         order, rates, counts, rooms, rule, 30, 0, seed
     )
-    after = packing_fill.filled(order, rates, counts, rooms, rule)
+    after = packing_tight.filled(order, rates, counts, rooms, rule)
     assert sorted(order.tolist()) == list(range(len(topics)))
     assert (unplaced, extra) == (after[0], after[2])
     assert (unplaced, extra) <= (before[0], before[2])
@@ -115,9 +117,9 @@ def test_climbing_is_the_same_in_plain_python(
     order, rates, counts = arrays(topics)
     again = order.copy()
     rooms = np.array(capacities)
-    found = packing_fill.climb(order, rates, counts, rooms, rule, 12, 0, 7)
-    with interpreted(packing_fill, packing_rooms):
-        plain = packing_fill.climb(again, rates, counts, rooms, rule, 12, 0, 7)
+    found = packing_tight.climb(order, rates, counts, rooms, rule, 12, 0, 7)
+    with interpreted(packing_tight, packing_steps):
+        plain = packing_tight.climb(again, rates, counts, rooms, rule, 12, 0, 7)
     assert (found, order.tolist()) == (plain, again.tolist())
 
 
@@ -126,8 +128,8 @@ def test_more_pieces_than_expected_are_all_kept() -> None:
     brokers = 80
     order, rates, counts = arrays([(16, 160), (4, 160), (1, 160)])
     rooms = np.full(brokers, 63)
-    unplaced, _, extra, home, cuts = packing_fill.filled(
-        order, rates, counts, rooms, packing_fill.ROOMIEST
+    unplaced, _, extra, home, cuts = packing_tight.filled(
+        order, rates, counts, rooms, packing_tight.ROOMIEST
     )
     assert unplaced == 0 and extra == 79 * (16 + 4 + 1)
     assert (home == -1).all()
@@ -153,9 +155,9 @@ def literal_fill(
                 missing += whole
                 first = t if first < 0 else first
                 break
-            if takers and rule == packing_fill.FIRST:
+            if takers and rule == packing_tight.FIRST:
                 b = takers[0]
-            if takers and rule == packing_fill.SNUGGEST:
+            if takers and rule == packing_tight.SNUGGEST:
                 b = min(takers, key=lambda b: rooms[b])
             put = min(pairs, rooms[b] // rate - 1)
             rooms[b] -= rate * (put + 1)
@@ -182,10 +184,10 @@ def test_two_brokers_are_filled_exactly_wherever_they_can_be(
     ways = [False] if first != second else [False, True]
     for largest_first in ways:
         given_ = (ordered, capacities, largest_first, 10**6)
-        done, home, made = packing_fill.fill_exactly(*given_)
+        done, home, made = packing_tight.fill_exactly(*given_)
         assert done == can
-        with interpreted(packing_fill):
-            plain = packing_fill.fill_exactly(*given_)
+        with interpreted(packing_tight):
+            plain = packing_tight.fill_exactly(*given_)
         assert (plain[0], plain[1].tolist(), plain[2]) == (done, home.tolist(), made)
         if done:
             filled = np.bincount(home, ordered, 2)
@@ -195,5 +197,5 @@ def test_two_brokers_are_filled_exactly_wherever_they_can_be(
 def test_brokers_are_not_filled_exactly_beyond_a_limit_of_work() -> None:
     loads = np.array([2**k for k in range(20, 0, -1)], np.int64)
     capacities = np.full(2, loads.sum() // 2 + 2)
-    done, _, made = packing_fill.fill_exactly(loads, capacities, False, 1000)
+    done, _, made = packing_tight.fill_exactly(loads, capacities, False, 1000)
     assert not done and 1000 < made < 3000

@@ -5,16 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.kernels.latency_sharing import FEATURES
-from brokerwise.latency.drawing import draw, up_to_load
-from brokerwise.latency.fitting import Growth
+from brokerwise.kernels.latency_model import FEATURES
+from brokerwise.latency.design import draw, up_to_load
 from brokerwise.latency.models import PaperModel, Queueing, UnifiedModel
-from brokerwise.latency.overhead import Overhead
-from brokerwise.latency.paper import train_paper
-from brokerwise.latency.queueing import simulate
+from brokerwise.latency.queueing import Overhead, simulate
 from brokerwise.latency.regressors import Trees
-from brokerwise.latency.subject import Subject
-from brokerwise.latency.unified import Candidate, fit_unified
+from brokerwise.latency.samples import Subject
+from brokerwise.latency.training import Candidate, Growth, fit_unified, train_paper
 from brokerwise.model.latency import LatencyRows
 
 PROCESSING = (2.5, 5.0, 10.0)

@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tiers import examples
 
-from brokerwise.latency.agreement import agreement
-from brokerwise.latency.calibration import Calibration, calibrate, run_of
-from brokerwise.latency.drawing import draw_loaded
-from brokerwise.latency.joining import join
-from brokerwise.latency.overhead import Overhead
-from brokerwise.latency.queueing import Run, simulate_targets
+from brokerwise.latency.calibration import Calibration, agreement, calibrate, run_of
+from brokerwise.latency.design import draw_loaded
+from brokerwise.latency.queueing import Overhead, Run, simulate_targets
+from brokerwise.latency.samples import join
 from brokerwise.latency.simplex import minimise
 from brokerwise.model.arrays import Float64s
 from brokerwise.model.errors import InputError

@@ -1,4 +1,4 @@
-"""Simulated latencies of configurations."""
+"""Simulated latencies, and what a message costs beside its processing."""
 
 from dataclasses import replace
 
@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.latency.drawing import (
+from brokerwise.latency.design import (
     Configuration,
     draw,
     draw_loaded,
     most_publishers,
     up_to_load,
 )
-from brokerwise.latency.overhead import NONE, Overhead
 from brokerwise.latency.queueing import (
+    NONE,
+    Overhead,
     Run,
     p90,
     simulate,
@@ -25,6 +26,31 @@ from brokerwise.latency.queueing import (
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.load.trials import Trial, send_schedule
 from brokerwise.storage.latency_logs import LoggedTopic
+
+
+def test_what_is_not_named_is_as_by_default() -> None:
+    assert Overhead.parse("") == Overhead()
+    found = Overhead.parse("receive_ms=0.2, factor=1.1")
+    assert found == Overhead(receive_ms=0.2, factor=1.1)
+    assert Overhead(**found.as_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("receive=1", "found 'receive=1', expected NAME=NUMBER"),
+        ("factor", "found 'factor'"),
+        ("factor=x", "found 'factor=x'"),
+        ("path_ms=-1", "path_ms of the overhead: found -1"),
+        ("path_ms=nan", "path_ms of the overhead: found nan"),
+        ("factor=0", "a factor of 0"),
+        ("lost=1", "a lost share of 1"),
+    ],
+)
+def test_what_is_no_overhead_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Overhead.parse(text)
+
 
 TIMES = (2.5, 5.0, 7.5, 10.0)
 PAIR = Configuration((5.0, 10.0), (12, 6))

@@ -10,14 +10,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from tests.latency.model_cases import trees
 
-from brokerwise.latency.fitting import (
+from brokerwise.latency.regressors import Network, Polynomial, Scaling
+from brokerwise.latency.training import (
     ALPHA,
     Growth,
     fit_network,
     fit_polynomial,
     fit_trees,
 )
-from brokerwise.latency.regressors import Network, Polynomial, Scaling
 from brokerwise.model.arrays import Float64s
 from brokerwise.model.errors import InputError
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brokerwise.latency.evaluation import r2, rmse, verdicts
 from brokerwise.latency.samples import LEAST, Samples, refuse_too_few
-from brokerwise.latency.scores import r2, rmse, verdicts
 from brokerwise.model.arrays import Float64s
 from brokerwise.model.errors import InputError
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brokerwise.latency.overhead import NONE
-from brokerwise.latency.queueing import Run
+from brokerwise.latency.queueing import NONE, Run
 from brokerwise.latency.sensitivity import (
     against_background,
     against_rate,

@@ -4,21 +4,30 @@ import numpy as np
 import pytest
 from tests.latency.model_cases import QUICK, simulated, subject
 
-from brokerwise.latency.choosing import Predict, choose
 from brokerwise.latency.evaluation import (
+    Predict,
     Splits,
     Target,
+    choose,
     evaluate,
     learning_curve,
+    r2,
 )
-from brokerwise.latency.fitting import Growth, ended_early, fit_network
-from brokerwise.latency.learners import Matrix, grow, learners, table_learners
 from brokerwise.latency.models import PAPER, UNIFIED, Queueing
-from brokerwise.latency.paper import hidden_layers
-from brokerwise.latency.samples import Samples
-from brokerwise.latency.scores import r2
-from brokerwise.latency.subject import Subject
-from brokerwise.latency.unified import Candidate, fit_queueing, train_unified
+from brokerwise.latency.samples import Samples, Subject
+from brokerwise.latency.training import (
+    Candidate,
+    Growth,
+    Matrix,
+    ended_early,
+    fit_network,
+    fit_queueing,
+    grow,
+    hidden_layers,
+    learners,
+    table_learners,
+    train_unified,
+)
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows

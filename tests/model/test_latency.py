@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
 
 
 def rows(configuration: list[int], **columns: list[float]) -> LatencyRows:

@@ -7,8 +7,7 @@ import pytest
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.interests import Interests
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot, imbalance
+from brokerwise.model.snapshot import Rebalancing, Snapshot, imbalance
 
 
 def small(**changes: Any) -> Snapshot:

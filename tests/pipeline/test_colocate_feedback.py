@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from tests.colocation import rows_of, save_observed
 
-from brokerwise.model.colocation import ColocationPlan, Replicas
+from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.pipeline.colocate_feedback import Feedback, read_feedback
-from brokerwise.planners.colocate.problem import Seen
+from brokerwise.planners.colocate.problem import Observation
 from brokerwise.storage.colocation_observed import ObservedSet
 from brokerwise.storage.colocation_plan import Origin, write_colocation_plan
 from brokerwise.storage.latency_data import HEADER, stage_latency_data
@@ -80,10 +79,10 @@ def test_sets_that_missed_and_sets_that_met_are_known_with_those_of_before(
 ) -> None:
     found = told(plan, table(ROWS), {"b": 120.0})
     assert found.seen(met=False) == (
-        Seen((0, 2), (20.0, 8.0)),
-        Seen((0, 1), (20.0, 30.0)),
+        Observation((0, 2), (20.0, 8.0)),
+        Observation((0, 1), (20.0, 30.0)),
     )
-    assert found.seen(met=True) == (Seen((2, 3), (8.0, 4.0)),)
+    assert found.seen(met=True) == (Observation((2, 3), (8.0, 4.0)),)
     assert found.late == {0: {1: 120.0}, 1: {}} and found.measured == 2
     assert found.current.broker.tolist() == [0, 0, 1, 1]
     move = {"topic": 1, "replica": 0, "from": 0, "to": 2}
@@ -96,9 +95,9 @@ def test_sets_that_missed_and_sets_that_met_are_known_with_those_of_before(
 
 def test_a_target_in_the_new_table_is_what_counts(plan: Path) -> None:
     generous = told(plan, changed("b", target=150.0), {"b": 120.0})
-    assert Seen((0, 1), (20.0, 30.0)) in generous.seen(met=True)
+    assert Observation((0, 1), (20.0, 30.0)) in generous.seen(met=True)
     strict = told(plan, changed("c", target=40.0), {})
-    assert Seen((2, 3), (8.0, 4.0)) in strict.seen(met=False)
+    assert Observation((2, 3), (8.0, 4.0)) in strict.seen(met=False)
 
 
 def test_of_a_set_that_missed_nothing_is_known_once_a_topic_takes_less(
@@ -107,12 +106,15 @@ def test_of_a_set_that_missed_nothing_is_known_once_a_topic_takes_less(
     lighter = told(plan, changed("a", processing=4.0), {"b": 120.0})
     assert lighter.seen(met=False) == ()
     heavier = told(plan, changed("a", processing=6.0), {})
-    assert Seen((0, 1), (20.0, 30.0)) in heavier.seen(met=False)
+    assert Observation((0, 1), (20.0, 30.0)) in heavier.seen(met=False)
 
 
 def test_of_a_set_that_met_its_targets_the_rest_is_known(plan: Path) -> None:
     heavier = told(plan, changed("c", processing=12.0), {})
-    assert heavier.seen(met=True) == (Seen((0, 1), (20.0, 30.0)), Seen((3,), (4.0,)))
+    assert heavier.seen(met=True) == (
+        Observation((0, 1), (20.0, 30.0)),
+        Observation((3,), (4.0,)),
+    )
 
 
 def test_topics_may_come_go_and_change_places(plan: Path) -> None:
@@ -120,14 +122,14 @@ def test_topics_may_come_go_and_change_places(plan: Path) -> None:
     found = told(plan, table(rows), {"b": 120.0})
     # d, c and b are 1, 2 and 3 now; a is gone, and with it what is known of it.
     assert found.seen(met=False) == ()
-    assert found.seen(met=True) == (Seen((1, 2), (4.0, 8.0)),)
+    assert found.seen(met=True) == (Observation((1, 2), (4.0, 8.0)),)
     assert found.current.topic.tolist() == [1, 2, 3]
     assert found.current.broker.tolist() == [1, 1, 0]
     assert found.late == {0: {3: 120.0}, 1: {}}
 
 
 def test_what_earlier_plans_knew_lasts_while_targets_allow(plan: Path) -> None:
-    before = Seen((0, 2), (20.0, 8.0))
+    before = Observation((0, 2), (20.0, 8.0))
     assert before in told(plan, table(ROWS), {}).seen(met=False)
     assert before in told(plan, changed("a", target=90.0), {}).seen(met=False)
     assert before not in told(plan, changed("a", target=110.0), {}).seen(met=False)

@@ -24,7 +24,7 @@ from brokerwise.pipeline.fill import (
 )
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.pipeline.refusal import RefusedPlanError
-from brokerwise.planners.fill.options import Options
+from brokerwise.planners.fill.problem import Options
 from brokerwise.planners.fill.solve import Problem, solve
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import read_plan, read_plan_header

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from brokerwise.kernels.tokens import MAX_LINE_BYTES
+from brokerwise.kernels.delimited import MAX_LINE_BYTES
 from brokerwise.pipeline.ingest import locate as locating
 from brokerwise.pipeline.ingest.locate import locate
 from brokerwise.pipeline.ingest.options import IngestOptions

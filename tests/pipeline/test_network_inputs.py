@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brokerwise.model.errors import InputError
-from brokerwise.model.metric import distances
+from brokerwise.model.network import distances
 from brokerwise.pipeline.network_inputs import NetworkFiles, read_topology
 from brokerwise.pipeline.network_links import Links
 from brokerwise.pipeline.network_matrix import read_latency

@@ -24,8 +24,7 @@ from brokerwise.pipeline.provision.job import (
 )
 from brokerwise.pipeline.refusal import RefusedPlanError
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.portfolio import SELECTIONS
+from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.storage import subscribers as parts
 from brokerwise.storage.output import Output

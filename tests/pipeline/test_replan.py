@@ -24,8 +24,7 @@ from brokerwise.pipeline.provision.engines import Engine, MemoryEngine, SparkEng
 from brokerwise.pipeline.provision.job import Target, provision_directory
 from brokerwise.pipeline.provision.replan import Replanned, replan_directory
 from brokerwise.planners.provision import replan as planner
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.portfolio import SELECTIONS
+from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.solve import Problem, solve
 from brokerwise.storage import subscribers as parts
 from brokerwise.storage.place import Place

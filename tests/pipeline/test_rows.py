@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from brokerwise.kernels.tokens import MAX_LINE_BYTES
+from brokerwise.kernels.delimited import MAX_LINE_BYTES
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.ingest import rows as reading
 from brokerwise.pipeline.ingest.options import IngestOptions

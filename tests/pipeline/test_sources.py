@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.kernels.tokens import MAX_LINE_BYTES
+from brokerwise.kernels.delimited import MAX_LINE_BYTES
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.ingest.options import IngestOptions
 from brokerwise.pipeline.ingest.rows import read_rows

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.kernels.summarize_deliveries import count_deliveries
+from brokerwise.kernels.deliveries import count_deliveries
 from brokerwise.model.arrays import Float64s, Int32s
 from brokerwise.model.errors import InputError
 from brokerwise.model.subchannels import Axis, Subchannels
@@ -72,7 +72,7 @@ def test_users_want_what_their_ranges_touch(case: Case) -> None:
         assert found.wanted.subchannels[few[0] : few[1]].tolist() == sorted(expected)
     wanted = found.wanted.subchannels.tolist()
     counts = [wanted.count(cell) for cell in range(len(case.subchannels))]
-    assert found.followers.tolist() == counts
+    assert found.coverage.followers.tolist() == counts
 
 
 @given(cases())
@@ -92,7 +92,7 @@ def test_a_sub_channel_is_covered_if_a_range_has_all_its_corners(case: Case) -> 
             if owner == user
             for sides in [np.array(corners[cell])]
         )
-        assert found.covered[entry] == held
+        assert found.coverage.covered[entry] == held
 
 
 @given(cases())
@@ -105,14 +105,7 @@ def test_deliveries_are_counted_message_by_message(case: Case) -> None:
         case.points,
         found.wanted.offsets,
         found.wanted.subchannels,
-        found.covered,
-        found.followers,
-        found.certain,
-        found.offsets,
-        found.user,
-        found.box,
-        found.low,
-        found.high,
+        found.coverage,
     )
     caused = exact = 0
     owners = found.wanted.owners()

@@ -7,9 +7,8 @@ import pytest
 from tests.colocation import model_of
 from tests.planners.colocate.cases import drawn
 
-from brokerwise.model.topic_table import TopicTable
-from brokerwise.planners.colocate.options import Options
-from brokerwise.planners.colocate.problem import Problem
+from brokerwise.model.colocation import TopicTable
+from brokerwise.planners.colocate.problem import Options, Problem
 from brokerwise.planners.colocate.solve import solve
 from brokerwise.report.colocate_details import MOST_BROKERS, colocate_details
 from brokerwise.report.colocate_plots import plots

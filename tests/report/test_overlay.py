@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.reading import Reader
 
-from brokerwise.model.metric import THOUSANDTHS, distances, shortest_paths
 from brokerwise.model.names import Names
-from brokerwise.model.network import Network, Published, Wanted
+from brokerwise.model.network import (
+    THOUSANDTHS,
+    Network,
+    Published,
+    Wanted,
+    distances,
+    shortest_paths,
+)
 from brokerwise.model.overlay import OverlayPlan, Trees
 from brokerwise.model.plan import Status
 from brokerwise.model.subchannels import Subchannels

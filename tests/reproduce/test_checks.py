@@ -14,16 +14,14 @@ from tests.test_imports import imports_of
 from tests.tiers import examples
 
 from brokerwise.model.arrays import Float64s
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.names import Names
 from brokerwise.model.network import Network
 from brokerwise.model.placement import Placement
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.network_generate import NetworkSettings, generate
-from brokerwise.planners.balance.options import Options as BalanceOptions
-from brokerwise.planners.colocate.options import Options
-from brokerwise.planners.colocate.problem import Problem
+from brokerwise.planners.balance.problem import Options as BalanceOptions
+from brokerwise.planners.colocate.problem import Options, Problem
 from brokerwise.planners.colocate.solve import solve
 from brokerwise.reproduce import checks
 from brokerwise.reproduce.checks import (

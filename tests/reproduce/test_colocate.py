@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from brokerwise.latency.design import Design
-from brokerwise.latency.fitting import fit_network, fit_polynomial
 from brokerwise.latency.queueing import Run
+from brokerwise.latency.training import fit_network, fit_polynomial
 from brokerwise.pipeline.latency_simulate import simulate_directory
 from brokerwise.report.reports import render
 from brokerwise.reproduce import runner

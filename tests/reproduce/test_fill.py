@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from brokerwise.api import uniform
-from brokerwise.planners.fill.demand import Demand
-from brokerwise.planners.fill.draft import Draft
 from brokerwise.planners.fill.filling import Filling, fill_brokers
-from brokerwise.planners.fill.options import Options
+from brokerwise.planners.fill.problem import Demand, Draft, Options
 from brokerwise.reproduce import fill, runner
 from brokerwise.reproduce.fill import (
     Experiment,

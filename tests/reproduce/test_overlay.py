@@ -12,13 +12,11 @@ from tests.tiers import some
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.pipeline.network_generate import generate
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Costs, costs_of
 from brokerwise.planners.overlay.heuristics import BY_NAME
-from brokerwise.planners.overlay.options import Options
 from brokerwise.planners.overlay.placing import Unplaced
-from brokerwise.planners.overlay.search import Answer, search
-from brokerwise.planners.overlay.solve import solve
+from brokerwise.planners.overlay.problem import Demand, Options
+from brokerwise.planners.overlay.solve import Answer, search, solve
+from brokerwise.planners.overlay.wiring import Costs, costs_of
 from brokerwise.reproduce import overlay, runner
 from brokerwise.reproduce.overlay import (
     CHECKED,

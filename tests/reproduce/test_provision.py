@@ -17,11 +17,10 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.placement import Placement
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.progress import Stopwatch
-from brokerwise.planners.provision.ladder import STEPS
-from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import pack
 from brokerwise.planners.provision.packing.pieces import Packing
-from brokerwise.planners.provision.solve import Problem, solve
+from brokerwise.planners.provision.portfolio import Options
+from brokerwise.planners.provision.solve import STEPS, Problem, solve
 from brokerwise.reproduce import provision
 from brokerwise.reproduce.checks import count_served
 from brokerwise.reproduce.provision import MOST_TRIES, find_capacity, plan_cell, search

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from brokerwise.model.colocation import ColocationPlan, Replicas
+from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_observed import ObservedSet, observed_of_table
 from brokerwise.storage.colocation_plan import (
     ColocationHeader,

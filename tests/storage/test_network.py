@@ -17,9 +17,14 @@ from tests.auditing.overlay_cases import network_of, networks
 from tests.tiers import examples
 
 from brokerwise.model.errors import DigestMismatchError, InputError
-from brokerwise.model.metric import cost_units
 from brokerwise.model.names import Names
-from brokerwise.model.network import OUT_OF_REACH, Network, Published, Wanted
+from brokerwise.model.network import (
+    OUT_OF_REACH,
+    Network,
+    Published,
+    Wanted,
+    cost_units,
+)
 from brokerwise.model.subchannels import Axis, Subchannels
 from brokerwise.storage.network import (
     HEADER,

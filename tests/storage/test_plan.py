@@ -21,7 +21,7 @@ from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
-from brokerwise.model.weights import Weights
+from brokerwise.model.workload import Weights
 from brokerwise.storage import plan as storage
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import (

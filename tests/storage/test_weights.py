@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.model.errors import InputError
-from brokerwise.model.weights import PLAIN, Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import PLAIN, Weights, Workload
 from brokerwise.storage.place import Place
 from brokerwise.storage.weights import (
     TABLES,

@@ -7,9 +7,8 @@ import pytest
 from tests.auditing.test_colocation import ROWS, plan_of
 from tests.colocation import model_of
 
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.report.numbers import significant
 from brokerwise.viewing.colocate_words import ReplicaAt, topic_why
 from brokerwise.viewing.colocated import SharedBrokers

@@ -38,7 +38,7 @@ from brokerwise.api.workloads import (
 )
 from brokerwise.auditing.findings import Audit, Violation
 from brokerwise.model.catalog import Catalog
-from brokerwise.model.colocation import ColocationPlan, Replicas
+from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.interests import Interests
@@ -49,10 +49,9 @@ from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.profile import Profile
 from brokerwise.model.subchannels import Subchannels
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.savable import SavablePlan
-from brokerwise.planners.provision.budget import Answer, affordable
+from brokerwise.planners.provision.solve import Answer, affordable
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold, Received
 

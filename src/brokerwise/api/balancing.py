@@ -36,7 +36,7 @@ def simulate_balance(
     is the simulation of Nguyen et al. `beta` and `theta` are bytes a second. The same
     arguments give the same result.
     """
-    from brokerwise.planners.balance.options import Options
+    from brokerwise.planners.balance.problem import Options
     from brokerwise.runtime.balancing.balancer import BalancerSettings
     from brokerwise.runtime.simulation.paper import Paper, paper_world
     from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate

@@ -4,9 +4,9 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from brokerwise.api.callers import Path, place_of
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.latency import Predictor
 from brokerwise.model.plan import WITHOUT_PLAN
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage import colocation_plan as plan_storage
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def colocate(
     from brokerwise.pipeline.colocate import Request
     from brokerwise.pipeline.colocate_memory import colocate_in_memory
     from brokerwise.pipeline.deadline import deadline
-    from brokerwise.planners.colocate.options import Options
+    from brokerwise.planners.colocate.problem import Options
     from brokerwise.storage.output import Output
 
     request = Request(

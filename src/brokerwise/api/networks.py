@@ -61,7 +61,7 @@ def overlay(
     """
     from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.overlay import overlay_in_memory
-    from brokerwise.planners.overlay.options import Options
+    from brokerwise.planners.overlay.problem import Options
     from brokerwise.storage.output import Output
 
     options = Options(algorithm, tree, seed, deadline(seconds))

@@ -68,7 +68,7 @@ def provision(
         planned_in_memory,
         planned_on_spark,
     )
-    from brokerwise.planners.provision.options import Options
+    from brokerwise.planners.provision.portfolio import Options
 
     options = Options(selection, packing, rounds, seed, deadline(seconds))
     place = None if isinstance(workload, Workload) else place_of(workload)
@@ -108,7 +108,7 @@ def fill(
     """
     from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.fill import fill_in_memory, weights_of
-    from brokerwise.planners.fill.options import Options
+    from brokerwise.planners.fill.problem import Options
     from brokerwise.storage.output import Output
 
     options = Options(algorithm, bound, seed, deadline(seconds))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from brokerwise.auditing.plan_files import PlanFiles, open_plan, staged_plan
 from brokerwise.model.errors import DigestMismatchError, InputError, MissingBasisError
-from brokerwise.model.weights import Weights
+from brokerwise.model.workload import Weights
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import HEADER, PlanHeader, plan_table
 from brokerwise.storage.weights import weights_of

@@ -31,10 +31,9 @@ from brokerwise.auditing.findings import (
     in_order,
     named,
 )
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.errors import DigestMismatchError, InputError, MissingBasisError
 from brokerwise.model.latency import Predictor
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_observed import ObservedSet
 from brokerwise.storage.colocation_plan import (
     ColocationHeader,

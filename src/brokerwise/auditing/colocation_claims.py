@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from brokerwise.model.arrays import Float64s, Int32s
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.plan import WITHOUT_PLAN
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_plan import ColocationHeader
 from brokerwise.storage.colocation_tables import replicas_of_table
 

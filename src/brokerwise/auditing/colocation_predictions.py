@@ -9,8 +9,8 @@ import numpy as np
 from brokerwise.auditing.colocation_claims import Rows
 from brokerwise.auditing.costs import RELATIVE
 from brokerwise.model.arrays import Float64s, Int64s
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.latency import Predictor
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_observed import ObservedSet
 
 _SETS_AT_ONCE = 50_000

@@ -9,8 +9,8 @@ import numpy as np
 from brokerwise.auditing.colocation_claims import ColocationClaims, Rows
 from brokerwise.auditing.costs import RELATIVE
 from brokerwise.model.arrays import Int64s
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.plan import Status
-from brokerwise.model.topic_table import TopicTable
 
 _OTHER_PLANS = ("ffd", "lfs", "hybrid")
 """Figures that are the brokers of other plans for the same topics."""

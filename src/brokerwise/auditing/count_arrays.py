@@ -28,8 +28,7 @@ from brokerwise.auditing.recount import (
 from brokerwise.auditing.rows import Rows, Runs
 from brokerwise.auditing.worth import TopicSums, worth_of
 from brokerwise.model.arrays import Bools, Int32s, Int64s
-from brokerwise.model.weights import Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import Weights, Workload
 
 
 @dataclass(frozen=True, eq=False)

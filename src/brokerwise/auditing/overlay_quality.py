@@ -7,7 +7,7 @@ from typing import Any
 
 from brokerwise.auditing.costs import RELATIVE
 from brokerwise.auditing.overlay_claims import OverlayClaims
-from brokerwise.model.metric import THOUSANDTHS
+from brokerwise.model.network import THOUSANDTHS
 from brokerwise.model.plan import Status
 
 _OTHER_PLANS = ("random", "greedy", "clustering", "steiner", "steiner_literal")

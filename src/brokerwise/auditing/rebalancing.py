@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from brokerwise.model.arrays import Bools, Int32s, Int64s
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot
+from brokerwise.model.snapshot import Rebalancing, Snapshot
 
 _SHOWN = 3
 

@@ -176,7 +176,7 @@ def _as_json(
 def _counts(result: "Result") -> dict[str, float]:
     """What was counted of the one kind or the other; costs in the network's unit."""
     from brokerwise.auditing.findings import Audit, ColocationAudit
-    from brokerwise.model.metric import THOUSANDTHS
+    from brokerwise.model.network import THOUSANDTHS
 
     if isinstance(result, Audit):
         return {"pairs": result.pairs, "subscribers": result.subscribers}

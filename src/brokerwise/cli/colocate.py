@@ -16,7 +16,7 @@ from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.colocate import Request
-    from brokerwise.planners.colocate.options import Options
+    from brokerwise.planners.colocate.problem import Options
 
 EXIT_NO = 1
 
@@ -91,7 +91,7 @@ def colocate(
     for place, what in ((topics, "file of topics"), (model, "model")):
         refuse_wrong_places(place, out, report, what=what)
     from brokerwise.pipeline.colocate import Request
-    from brokerwise.planners.colocate.options import Options
+    from brokerwise.planners.colocate.problem import Options
     from brokerwise.report.colocate_sentences import is_plan
     from brokerwise.storage.place import Place
 

@@ -15,7 +15,7 @@ from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import keep_with_plan
 
 if TYPE_CHECKING:
-    from brokerwise.planners.fill.options import Options
+    from brokerwise.planners.fill.problem import Options
 
 
 def fill(
@@ -80,7 +80,7 @@ def fill(
         force=force,
         report=report,
     )
-    from brokerwise.planners.fill.options import Options
+    from brokerwise.planners.fill.problem import Options
 
     options = Options(algorithm, bound, seed, stop)
     result = _Job(request, options, progress).run(command_line(context))

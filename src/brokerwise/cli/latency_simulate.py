@@ -75,8 +75,7 @@ def simulate(
       brokerwise latency simulate --calibrate out/measured --out out/simulated
     """
     from brokerwise.latency.design import Design
-    from brokerwise.latency.overhead import Overhead
-    from brokerwise.latency.queueing import Run
+    from brokerwise.latency.queueing import Overhead, Run
     from brokerwise.pipeline.latency_simulate import (
         calibrate_directory,
         simulate_directory,

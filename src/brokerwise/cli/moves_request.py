@@ -97,7 +97,7 @@ class MovesRequest:
         return {name: value for name, value in found.items() if value is not None}
 
     def _policy(self) -> str | None:
-        from brokerwise.planners.balance.options import POLICIES
+        from brokerwise.planners.balance.problem import POLICIES
         from brokerwise.planners.control import check_name
 
         if self.policy is not None:

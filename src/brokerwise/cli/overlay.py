@@ -14,7 +14,7 @@ from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import keep_with_plan
 
 if TYPE_CHECKING:
-    from brokerwise.planners.overlay.options import Options
+    from brokerwise.planners.overlay.problem import Options
 
 EXIT_NO = 1
 
@@ -57,7 +57,7 @@ def overlay(
     stop = deadline(seconds)
     progress = LiveProgress()
     refuse_wrong_places(network, out, report, what="network")
-    from brokerwise.planners.overlay.options import Options
+    from brokerwise.planners.overlay.problem import Options
     from brokerwise.report.overlay_sentences import is_plan
 
     options = Options(algorithm, tree, seed, stop)

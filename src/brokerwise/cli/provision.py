@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from brokerwise.model.plan import Plan
     from brokerwise.pipeline.provision.engines import Engine
     from brokerwise.pipeline.provision.job import Target
-    from brokerwise.planners.provision.options import Options
+    from brokerwise.planners.provision.portfolio import Options
     from brokerwise.storage.plan import PlanHeader
     from brokerwise.storage.workload import WorkloadHeader
 
@@ -138,7 +138,7 @@ def provision(
         force=force,
         report=report,
     )
-    from brokerwise.planners.provision.options import Options
+    from brokerwise.planners.provision.portfolio import Options
 
     options = Options(selection, packing, rounds, seed, stop)
     job = _Job(request, options, master, settings, progress)

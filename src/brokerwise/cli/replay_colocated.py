@@ -77,8 +77,7 @@ def _load(seconds: float) -> "Load":
 async def _measured(
     series: "PlannedSeries", approved: "ApprovedPlan", fleet: "FleetFile", load: "Load"
 ) -> "PlanMeasurement":
-    from brokerwise.model.colocation import ColocationPlan
-    from brokerwise.model.topic_table import TopicTable
+    from brokerwise.model.colocation import ColocationPlan, TopicTable
     from brokerwise.runtime.fleet.operator import Operator
     from brokerwise.runtime.fleet.seeds import broker_name, replica_names
     from brokerwise.runtime.load.colocated import measure_at_once

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from brokerwise.model.metric import THOUSANDTHS
+from brokerwise.model.network import THOUSANDTHS
 
 if TYPE_CHECKING:
     from brokerwise.runtime.load.traffic import Outcome, Period

@@ -9,7 +9,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.units import checked_count, parse_byte_rate, parse_share
 
 if TYPE_CHECKING:
-    from brokerwise.planners.balance.options import Options
+    from brokerwise.planners.balance.problem import Options
     from brokerwise.runtime.simulation.simulator import SimulationOptions
     from brokerwise.runtime.simulation.world import World
 
@@ -66,7 +66,7 @@ class Balancing:
     confirm: int
 
     def options(self, period_seconds: int) -> "Options":
-        from brokerwise.planners.balance.options import Options
+        from brokerwise.planners.balance.problem import Options
 
         hot = self.hot_only
         return Options(

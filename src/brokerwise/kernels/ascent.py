@@ -7,10 +7,12 @@ need at rate + w a pair. This holds for any such charges; ascent looks for charg
 that make the sum large.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from brokerwise.kernels.blocks import Block, Carried, carried_part
+from brokerwise.kernels.blocks import Block, CarriedTopics, carried_part
 from brokerwise.kernels.compile import kernel, leaf
 from brokerwise.kernels.covering import (
     Scales,
@@ -44,6 +46,26 @@ SETTLED = -2
 _FIRST_BITS = 7.0
 _FEWER_BITS = 0.6
 _RAISING = 0.35
+
+
+class Charges(NamedTuple):
+    """`unit` and `kind` of each topic, as `Weights` has them; what shares are
+    multiplied by where they are raised, and where they are lowered."""
+
+    unit: Float64s
+    kind: Int32s
+    raising: float
+    lowering: float
+
+
+class AscentDesk(NamedTuple):
+    """Scratch for one subscriber: what its topics cost, those of the exact selection,
+    and more."""
+
+    desk: Desk
+    scales: Scales
+    costs: Float64s
+    found: Int32s
 
 
 def receptions(topics: Topics, survey: Survey, capacity: int) -> Int64s:
@@ -126,14 +148,18 @@ def ascend_block(
     return ascend_lists(
         block_of(offsets, lists, needs),
         carried_of(topics),
-        read_only(weights.unit),
-        read_only(weights.kind),
-        2.0 ** (weights.bits * _RAISING),
-        2.0 ** (weights.bits * (_RAISING - 1)),
-        desk,
-        Scales.for_lists(offsets),
-        np.empty(len(desk.rates)),
-        np.empty(len(desk.rates), np.int32),
+        Charges(
+            read_only(weights.unit),
+            read_only(weights.kind),
+            2.0 ** (weights.bits * _RAISING),
+            2.0 ** (weights.bits * (_RAISING - 1)),
+        ),
+        AscentDesk(
+            desk,
+            Scales.for_lists(offsets),
+            np.empty(len(desk.rates)),
+            np.empty(len(desk.rates), np.int32),
+        ),
         least,
         shares,
         sums,
@@ -143,41 +169,30 @@ def ascend_block(
 @kernel
 def ascend_lists(
     block: Block,
-    carried: Carried,
-    unit: Float64s,
-    kind: Int32s,
-    raising: float,
-    lowering: float,
-    desk: Desk,
-    scales: Scales,
-    costs: Float64s,
-    found: Int32s,
+    carried: CarriedTopics,
+    charges: Charges,
+    scratch: AscentDesk,
     least: Int64s,
     shares: Shares,
     sums: Int64s,
 ) -> float:
-    """See `ascend_block`; `costs` and `found` have room for the longest list."""
-    rates, steps, low, high = carried
+    """See `ascend_block`."""
+    desk, scales, costs, found = scratch
+    kind = charges.kind
     lists = block.lists
     total = 0.0
     for i in range(len(block.needs)):
         if least[i] < UNKNOWN:
             total += SETTLED - least[i]
             continue
-        begin, end = carried_part(block, i, low, high)
-        need = block.needs[i]
+        begin, end = carried_part(block, i, carried.low, carried.high)
         size = 0
         if least[i] == UNKNOWN:
             size, least[i] = exact_for_one(
-                lists, begin, end, need, rates, steps, found, 0, desk
+                lists, begin, end, block.needs[i], carried, found, 0, desk
             )
             share_first(lists, begin, end, found, size, shares)
-        left_out = 0
-        for k in range(block.offsets[i], begin):
-            left_out += rates[lists[k]]
-        charge(
-            lists, begin, end, need, left_out, rates, unit, kind, shares, desk, costs
-        )
+        charge(block, i, begin, end, carried.rates, charges, shares, scratch)
         if size and cost_of(lists, begin, end, found, size, costs) == least[i]:
             total += least[i]
             least[i] = SETTLED - least[i]
@@ -187,7 +202,8 @@ def ascend_lists(
         total += cost_at_least(costs, end - begin, least[i], desk, scales)
         for k in range(begin, end):
             if kind[lists[k]] == SHARED:
-                factor = raising if desk.picked[k - begin] else lowering
+                picked = desk.picked[k - begin]
+                factor = charges.raising if picked else charges.lowering
                 shares[k] = share_within_limits(shares[k] * factor)
                 sums[lists[k]] += shares[k]
     return total
@@ -227,33 +243,32 @@ def share_within_limits(share: float) -> np.uint32:
 
 @leaf
 def charge(
-    lists: Int32s,
+    block: Block,
+    i: int,
     begin: int,
     end: int,
-    need: int,
-    left_out: int,
     rates: Int64s,
-    unit: Float64s,
-    kind: Int32s,
+    charges: Charges,
     shares: Shares,
-    desk: Desk,
-    costs: Float64s,
+    scratch: AscentDesk,
 ) -> None:
-    """Rates of the topics of [begin, end), and their costs: what they are charged too.
-
-    `left_out` is what the subscriber wants of topics that cannot be carried.
-    """
+    """Rates of the topics of [begin, end), and their costs: what they are charged
+    too."""
+    lists, own_rates, costs = block.lists, scratch.desk.rates, scratch.costs
+    left_out = 0  # what the subscriber wants of topics that cannot be carried
+    for k in range(block.offsets[i], begin):
+        left_out += rates[lists[k]]
     carried = 0
     for k in range(begin, end):
-        desk.rates[k - begin] = rates[lists[k]]
+        own_rates[k - begin] = rates[lists[k]]
         carried += rates[lists[k]]
-    slack = carried - min(need, carried + left_out)
+    slack = carried - min(block.needs[i], carried + left_out)
     for k in range(begin, end):
-        topic, rate = lists[k], desk.rates[k - begin]
-        charged = unit[topic]
-        if kind[topic] == SHARED:
+        topic, rate = lists[k], own_rates[k - begin]
+        charged = charges.unit[topic]
+        if charges.kind[topic] == SHARED:
             charged *= shares[k]
-        elif kind[topic] == FORCED and rate <= slack:
+        elif charges.kind[topic] == FORCED and rate <= slack:
             charged = 0.0
         costs[k - begin] = rate + charged
 

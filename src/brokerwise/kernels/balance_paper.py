@@ -45,7 +45,7 @@ def verdict(state: State, alpha: float, beta: float, hot: float) -> int:
 def migrate(
     state: State, similar: bool, alpha: float, beta: float, hot: float, steps: int
 ) -> int:
-    """Up to so many moves of Algorithm 1's loop, to the least loaded broker or, if
+    """Up to `steps` moves of Algorithm 1's loop, to the least loaded broker or, if
     `similar`, to the one under the mean that shares most; returns how it stands.
 
     O(brokers) a move and what is looked at: sessions so heavy that no broker could take

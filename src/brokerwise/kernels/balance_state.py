@@ -11,7 +11,7 @@ from brokerwise.model.arrays import Bools, Int32s, Int64s
 UInt32s = npt.NDArray[np.uint32]
 
 WORD = 32
-"""Sessions of a broker are kept as bits, so many in a word."""
+"""Sessions of a broker are kept as bits: how many there are in a word."""
 
 LOAD, MOVES, BYTES, WORK = range(4)
 """What `State.tally` counts: the load of all brokers that count, the sessions that are

@@ -21,7 +21,7 @@ class Block(NamedTuple):
     needs: Int64s
 
 
-class Carried(NamedTuple):
+class CarriedTopics(NamedTuple):
     """Topics with ids from `low` to before `high` can be carried.
 
     `steps[x]` is the first topic whose rate is at most x: so ids tell which topics
@@ -34,7 +34,7 @@ class Carried(NamedTuple):
     high: int
 
 
-class Chosen(NamedTuple):
+class SelectedPairs(NamedTuple):
     """Subscriber i gets `topics[ends[i]:ends[i+1]]`; `counts` are by topic."""
 
     counts: Int64s
@@ -91,7 +91,7 @@ def first_within(
 
 
 @leaf
-def count_chosen(chosen: Chosen, i: int, begin: int, end: int) -> None:
+def count_chosen(chosen: SelectedPairs, i: int, begin: int, end: int) -> None:
     """Subscriber i gets what was written to [begin, end)."""
     for k in range(begin, end):
         chosen.counts[chosen.topics[k]] += 1

@@ -21,11 +21,11 @@ Numbers = Float64s | Int64s
 MOST_CELLS = 1 << 12
 # Numbers of which all subsets are tried: about 1 us.
 MOST_TRIED = 9
-# A subset takes as long as so many cells.
+# Cells that take as long as a subset.
 _SUBSET_CELLS = 3
 # Candidates that are worth trimming before they are sorted.
 _MANY = 24
-# Of those tried, so many are from before the point where the target is reached.
+# Numbers tried that are from before the point where the target is reached.
 _BEFORE = 4
 
 

@@ -1,8 +1,8 @@
 """The most valuable pairs for a broker's room: a knapsack of items with counts.
 
-An item is so many equal pairs, each of some rate and worth its weight times that. Items
-come by descending weight, so that taking as many of each as fit, one item after the
-other, is best whenever it fills the room. Of all best choices, the one is made that
+An item is a number of equal pairs, each of some rate and worth its weight times that.
+Items come by descending weight, so that taking as many of each as fit, one item after
+the other, is best whenever it fills the room. Of all best choices, the one is made that
 takes the most of the first item, then of the second, and so on.
 """
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from brokerwise.kernels.compile import kernel, leaf
+from brokerwise.kernels.names import Word
 from brokerwise.kernels.subset_sums import Words, has_bit, last_bit
-from brokerwise.kernels.words import Word
 from brokerwise.model.arrays import Int64s
 
 # Sums that a search may look at, those up to the room for each item: as bits where
@@ -36,7 +36,7 @@ class Items(NamedTuple):
 
 @kernel
 def space_for(size: int) -> Items:
-    """Space for so many items."""
+    """Space for `size` items."""
     return Items(
         np.empty(size, np.int64),
         np.empty(size, np.int64),

@@ -5,6 +5,7 @@ them: the broker that served the pair before, -1 if none did.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ TOLERANCE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeptPairs:
     """Of each wanted pair of a block: whether it is selected with regard to what was
     served before (`held`), and without (`fresh`)."""
 
@@ -26,8 +27,7 @@ class Kept:
     fresh: Bools
 
 
-@dataclass(eq=False)
-class Tally:
+class Tally(NamedTuple):
     """What a selection comes to, next to the runs of a former plan.
 
     A pair belongs to the run where it was before; one that is new, to the run of
@@ -63,9 +63,9 @@ class Tally:
 
     def add(self, after: "Tally") -> None:
         """Add the tally of the subscribers that follow."""
-        self.counts += after.counts
-        self.size += after.size
-        self.kept += after.kept
+        np.add(self.counts, after.counts, out=self.counts)
+        np.add(self.size, after.size, out=self.size)
+        np.add(self.kept, after.kept, out=self.kept)
         begun = self.last >= 0
         np.add.at(self.size, self.last[begun], after.leading[begun])
         self.leading[~begun] += after.leading[~begun]
@@ -91,26 +91,23 @@ class Tally:
 
         False if a pair was on a broker where its topic has no run.
         """
-        return _tally(
-            starts,
-            broker,
-            lists,
-            was,
-            self.counts,
-            self.size,
-            self.kept,
-            self.leading,
-            self.last,
-        )
+        return _add_pairs(starts, broker, lists, was, self)
+
+
+class FormerBlock(NamedTuple):
+    """What a block of a former plan served: subscriber i got, in former numbers,
+    `topics[offsets[i]:offsets[i + 1]]` from these `brokers`."""
+
+    offsets: Int64s
+    topics: Int32s
+    brokers: Int32s
 
 
 def mark_block(
     offsets: Int64s,
     lists: Int32s,
     rows: Int64s,
-    former_offsets: Int64s,
-    former_topics: Int32s,
-    former_brokers: Int32s,
+    former: FormerBlock,
     renumbered: Int32s,
     topics: int,
     was: Int32s,
@@ -121,17 +118,7 @@ def mark_block(
     called now, -1 if it is gone.
     """
     mark = np.full(topics, -1, np.int32)
-    _mark(
-        offsets,
-        lists,
-        rows,
-        former_offsets,
-        former_topics,
-        former_brokers,
-        renumbered,
-        mark,
-        was,
-    )
+    _mark(offsets, lists, rows, former, renumbered, mark, was)
 
 
 def keep_block(
@@ -142,7 +129,7 @@ def keep_block(
     lists: Int32s,
     needs: Int64s,
     was: Int32s,
-) -> Kept:
+) -> KeptPairs:
     """Choose for a block of subscribers, close to what they got before.
 
     What a subscriber got is completed by the rule to what it needs. If that is
@@ -164,7 +151,7 @@ def keep_block(
     if prices is None:
         prices = topics.rates.astype(np.float64)
     _compare(offsets, lists, needs, topics.rates, prices, TOLERANCE, fresh, held)
-    return Kept(held, fresh)
+    return KeptPairs(held, fresh)
 
 
 def narrowed(
@@ -180,13 +167,12 @@ def _mark(
     offsets: Int64s,
     lists: Int32s,
     rows: Int64s,
-    former_offsets: Int64s,
-    former_topics: Int32s,
-    former_brokers: Int32s,
+    former: FormerBlock,
     renumbered: Int32s,
     mark: Int32s,
     was: Int32s,
 ) -> None:
+    former_offsets, former_topics, former_brokers = former
     for i in range(len(rows)):
         row = rows[i]
         if row < 0:
@@ -294,17 +280,10 @@ def _compare(
 
 
 @kernel
-def _tally(
-    starts: Int64s,
-    broker: Int32s,
-    lists: Int32s,
-    was: Int32s,
-    counts: Int64s,
-    size: Int64s,
-    kept: Int64s,
-    leading: Int64s,
-    last: Int64s,
+def _add_pairs(
+    starts: Int64s, broker: Int32s, lists: Int32s, was: Int32s, tally: Tally
 ) -> bool:
+    counts, size, kept, leading, last = tally
     for j in range(len(lists)):
         topic = lists[j]
         counts[topic] += 1

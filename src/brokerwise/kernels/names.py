@@ -1,35 +1,123 @@
-"""Many names at once: hash, look up, put in order, spread over ranges.
+"""Names, one and many: read a word at a time, hashed, compared, looked up, put in
+order, spread over ranges.
 
-Names are spans [starts[i], ends[i]) of a byte buffer, in UTF-8; their order is
-that of their bytes.
+A name is bytes [start, end) of a buffer, in UTF-8; its order is that of its bytes.
+Eight bytes at a position without a sign are one load to the compiler.
 """
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from brokerwise.kernels.compile import kernel, leaf
-from brokerwise.kernels.words import (
-    Word,
-    compare,
-    eight,
-    fewer,
-    finished,
-    hash_name,
-    mixed,
-    prefix_key,
-    same_name,
-)
 from brokerwise.model.arrays import Bytes, Int32s, Int64s
+
+Word = np.uint64
 
 Words = npt.NDArray[np.uint64]
 Spans: TypeAlias = Int32s | Int64s
 
 _LONG = 9  # in a table, the size of every name that is longer than a word
 _PLACE = 0xFFFF_FFFF
-_BATCH = 256  # so many slots fit the nearest cache
-_FEW = 32  # so many names are quicker put in order by comparing them
+_BATCH = 256  # slots that fit the nearest cache
+_FEW = 32  # names that are quicker put in order by comparing them
+
+
+@leaf
+def eight(buffer: Bytes, at: Word) -> Word:
+    """Eight bytes as a number that sorts as they do."""
+    return (
+        (Word(buffer[at]) << Word(56))
+        | (Word(buffer[at + Word(1)]) << Word(48))
+        | (Word(buffer[at + Word(2)]) << Word(40))
+        | (Word(buffer[at + Word(3)]) << Word(32))
+        | (Word(buffer[at + Word(4)]) << Word(24))
+        | (Word(buffer[at + Word(5)]) << Word(16))
+        | (Word(buffer[at + Word(6)]) << Word(8))
+        | Word(buffer[at + Word(7)])
+    )
+
+
+@leaf
+def fewer(buffer: Bytes, at: Word, size: Word) -> Word:
+    """Up to seven bytes as a number; near its end the buffer has no eight."""
+    if at + Word(8) <= Word(len(buffer)):
+        return (eight(buffer, at) >> (Word(56) - Word(8) * size)) >> Word(8)
+    word = Word(0)
+    for k in range(size):
+        word = (word << Word(8)) | Word(buffer[at + Word(k)])
+    return word
+
+
+@leaf
+def prefix_key(buffer: Bytes, start: int, end: int) -> Word:
+    """The first eight bytes as a number that sorts as they do; zeros for want."""
+    if end - start >= 8:
+        return eight(buffer, Word(start))
+    size = Word(end - start)
+    return (fewer(buffer, Word(start), size) << (Word(56) - Word(8) * size)) << Word(8)
+
+
+@leaf
+def mixed(value: Word, word: Word) -> Word:
+    value = (value ^ word) * Word(0xBF58476D1CE4E5B9)
+    return value ^ (value >> Word(29))
+
+
+@leaf
+def finished(value: Word) -> Word:
+    value *= Word(0x94D049BB133111EB)
+    return value ^ (value >> Word(32))
+
+
+@leaf
+def hash_name(buffer: Bytes, start: int, end: int) -> Word:
+    """A 64-bit hash, eight bytes at a time; the same on every machine."""
+    value = Word(0x9E3779B97F4A7C15) ^ Word(end - start)
+    at, stop = Word(start), Word(end)
+    while at + Word(8) <= stop:
+        value = mixed(value, eight(buffer, at))
+        at += Word(8)
+    if at < stop:
+        value = mixed(value, fewer(buffer, at, stop - at))
+    return finished(value)
+
+
+@leaf
+def same_name(
+    one: Bytes, start: int, end: int, other: Bytes, other_start: int, other_end: int
+) -> bool:
+    if end - start != other_end - other_start:
+        return False
+    at, there, left = Word(start), Word(other_start), Word(end - start)
+    while left >= Word(8):
+        if eight(one, at) != eight(other, there):
+            return False
+        at += Word(8)
+        there += Word(8)
+        left -= Word(8)
+    if at + Word(8) <= Word(len(one)) and there + Word(8) <= Word(len(other)):
+        differ = eight(one, at) ^ eight(other, there)
+        return bool((differ >> (Word(56) - Word(8) * left)) >> Word(8) == Word(0))
+    return bool(fewer(one, at, left) == fewer(other, there, left))
+
+
+@leaf
+def compare(
+    one: Bytes, start: int, end: int, other: Bytes, other_start: int, other_end: int
+) -> int:
+    """Below, at or above zero, as the first name sorts before, with or after."""
+    size, other_size = end - start, other_end - other_start
+    at = 0
+    while at < size and at < other_size:
+        here = prefix_key(one, start + at, end)
+        there = prefix_key(other, other_start + at, other_end)
+        if here != there:
+            return -1 if here < there else 1
+        at += 8
+    # Equal but for zeros that one of them may lack at its end.
+    return size - other_size
 
 
 @leaf
@@ -49,7 +137,7 @@ def _size(start: int, end: int) -> int:
 
 @kernel
 def _empty_slots(count: int) -> Int64s:
-    """Room for so many names. A slot is a key, then -1 or size * 2^32 + place."""
+    """Room for `count` names. A slot is a key, then -1 or size * 2^32 + place."""
     size = 16
     while 3 * size < 4 * count:
         size *= 2
@@ -94,22 +182,24 @@ def _read_texts(known: Bytes, starts: Spans, entries: Int64s, count: int) -> Non
             entries[j] = known[entries[j]]
 
 
+class NameTable(NamedTuple):
+    """Slots, and the names that are in them."""
+
+    slots: Int64s
+    buffer: Bytes
+    starts: Spans
+    ends: Spans
+
+
 @leaf
 def _slot_of(
-    slots: Int64s,
-    slot: Word,
-    key: Word,
-    buffer: Bytes,
-    start: int,
-    end: int,
-    known: Bytes,
-    starts: Spans,
-    ends: Spans,
+    table: NameTable, slot: Word, key: Word, buffer: Bytes, start: int, end: int
 ) -> Word:
-    """From its home slot on, the slot of a name among `known`, or one for it.
+    """From its home slot on, the slot of a name in a table, or one for it.
 
     The key tells short names apart; of longer ones the text is compared.
     """
+    slots, known, starts, ends = table
     mask = Word(len(slots) // 2 - 1)
     size = _size(start, end)
     while True:
@@ -156,26 +246,16 @@ def look_up(
 ) -> Int32s:
     """The position of each name in a table made by `build_table`, or -1."""
     found = np.empty(len(starts), np.int32)
-    known_starts, known_ends = offsets[:-1], offsets[1:]
+    table = NameTable(slots, known, offsets[:-1], offsets[1:])
     keys, homes = np.empty(_BATCH, np.uint64), np.empty(_BATCH, np.uint64)
     entries = np.empty(_BATCH, np.int64)
     for first in range(0, len(starts), _BATCH):
         count = _read_ahead(slots, buffer, starts, ends, first, keys, homes, entries)
-        _read_texts(known, known_starts, entries, count)
+        _read_texts(known, table.starts, entries, count)
         for j in range(count):
             i = first + j
             start, end = starts[i], ends[i]
-            slot = _slot_of(
-                slots,
-                homes[j],
-                keys[j],
-                buffer,
-                start,
-                end,
-                known,
-                known_starts,
-                known_ends,
-            )
+            slot = _slot_of(table, homes[j], keys[j], buffer, start, end)
             entry = slots[Word(2) * slot + Word(1)]
             found[i] = entry & _PLACE if entry >= 0 else -1
     return found
@@ -185,6 +265,7 @@ def look_up(
 def distinct(buffer: Bytes, starts: Spans, ends: Spans) -> tuple[Int32s, Int32s]:
     """A code for each name, and the first place of each code, in order of place."""
     slots = _empty_slots(len(starts))
+    table = NameTable(slots, buffer, starts, ends)
     codes = np.empty(len(starts), np.int32)
     firsts = np.empty(len(starts), np.int32)
     keys, homes = np.empty(_BATCH, np.uint64), np.empty(_BATCH, np.uint64)
@@ -196,9 +277,7 @@ def distinct(buffer: Bytes, starts: Spans, ends: Spans) -> tuple[Int32s, Int32s]
         for j in range(count):
             i = first + j
             start, end = starts[i], ends[i]
-            slot = _slot_of(
-                slots, homes[j], keys[j], buffer, start, end, buffer, starts, ends
-            )
+            slot = _slot_of(table, homes[j], keys[j], buffer, start, end)
             entry = slots[Word(2) * slot + Word(1)]
             if entry >= 0:
                 codes[i] = codes[entry & _PLACE]

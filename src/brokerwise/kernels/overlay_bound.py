@@ -1,9 +1,11 @@
 """What any wiring must cost, by prices on brokers and charges for sub-channels."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from brokerwise.kernels.compile import kernel, leaf
-from brokerwise.kernels.overlay_core import FAR
+from brokerwise.kernels.overlay_forwarding import FAR
 from brokerwise.model.arrays import Int32s, Int64s
 
 
@@ -41,26 +43,33 @@ def _spare(slack: Int64s, low: int, high: int, most: int) -> int:
     return most
 
 
+class Groups(NamedTuple):
+    """Group g is brokers low[g] to high[g]; amounts[c, g] is what it costs if it has a
+    follower of sub-channel c."""
+
+    low: Int64s
+    high: Int64s
+    amounts: Int64s
+
+
 @kernel
 def absorb(
     slack: Int64s,
     home: Int32s,
     offsets: Int64s,
     followers: Int32s,
-    low: Int64s,
-    high: Int64s,
-    amounts: Int64s,
+    groups: Groups,
     tries: int,
     absorbed: Int64s,
 ) -> None:
     """Charge users for groups of brokers that their sub-channels come to.
 
-    Group g is brokers low[g] to high[g]; amounts[c, g] is what it costs if it has a
-    follower of sub-channel c: some follower in the group pays, as long as it is not
-    cheaper for it to leave: slack[i, j] is what user i would pay more on broker j, and
-    0 on its `home`. absorbed[c] is what was charged. Followers of a sub-channel are
-    ordered by home; of each group, at most `tries` are asked.
+    Some follower in the group pays, as long as it is not cheaper for it to leave:
+    slack[i, j] is what user i would pay more on broker j, and 0 on its `home`.
+    absorbed[c] is what was charged. Followers of a sub-channel are ordered by home; of
+    each group, at most `tries` are asked.
     """
+    low, high, amounts = groups
     for group in range(len(low)):
         for subchannel in range(len(amounts)):
             rest = amounts[subchannel, group]

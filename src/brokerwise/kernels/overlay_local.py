@@ -1,49 +1,118 @@
-"""Moving one user to the broker where the whole overlay costs least."""
+"""Local search: users move to the broker where the whole overlay costs least, or
+towards others who want the same.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from brokerwise.kernels.compile import kernel, leaf
-from brokerwise.kernels.overlay_core import (
+from brokerwise.kernels.overlay_forwarding import (
     FAR,
+    Span,
     fill_table,
     forwarding,
     gather,
+    span_for,
     spanning,
     with_one_more,
 )
-from brokerwise.model.arrays import Bools, Int32s, Int64s
+from brokerwise.kernels.overlay_packing import Users, Wiring, published_by, wanted_by
+from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
+
+
+@kernel
+def gather_users(
+    users: Int64s,
+    everyone: Users,
+    capacity: Int64s,
+    wiring: Wiring,
+    prices: Float64s,
+    softness: float,
+    closed: int,
+) -> int:
+    """Each of `users` in turn to the broker that costs it least, if a broker with n
+    followers of a sub-channel costs prices[c] * n * (1 + softness) / (n + softness).
+
+    A user alone cannot close a sub-channel at a broker, so it sees no reason to leave.
+    With this cost each follower fewer saves something, most of all the last ones. The
+    smaller `softness`, the closer to the price of having any follower. Nobody stays on
+    or goes to broker `closed` (-1: none) who has room elsewhere. Keeps all of the
+    wiring true but `sources`. Returns moves.
+    """
+    user_loads, access = everyone.load, everyone.access
+    home, load, followers = wiring.broker, wiring.load, wiring.followers
+    brokers = len(load)
+    costs = np.empty(brokers, np.float64)
+    moves = 0
+    for user in users:
+        here = home[user]
+        for broker in range(brokers):
+            fits = broker == here or capacity[broker] - load[broker] >= user_loads[user]
+            costs[broker] = np.inf
+            if access[user, broker] >= 0 and fits:
+                costs[broker] = float(user_loads[user]) * access[user, broker]
+        wants = wanted_by(everyone, user)
+        for subchannel in wants:
+            price = prices[subchannel] * softness * (1 + softness)
+            for broker in range(brokers):
+                others = followers[subchannel, broker] - (broker == here)
+                costs[broker] += price / ((others + softness) * (others + 1 + softness))
+        if closed >= 0:
+            costs[closed] = np.inf
+        best = here
+        for broker in range(brokers):
+            if costs[broker] < costs[best]:
+                best = broker
+        if best == here:
+            continue
+        home[user] = best
+        load[here] -= user_loads[user]
+        load[best] += user_loads[user]
+        moves += 1
+        for subchannel in wants:
+            followers[subchannel, here] -= 1
+            followers[subchannel, best] += 1
+    return moves
+
+
+class CoreCosts(NamedTuple):
+    """What forwarding costs, kept true as users move.
+
+    `tables` may be empty; if not, it keeps `fill_table` of each sub-channel, and `sums`
+    its product with the sources, where `known`: then a sub-channel that gets another
+    broker costs O(brokers), instead of O(brokers * members * outside).
+    """
+
+    core: Int64s
+    weights: Int64s  # what a message from each broker costs, by sub-channel (row)
+    costs: Int64s  # of each sub-channel
+    tables: Int64s
+    sums: Int64s
+    known: Bools
 
 
 @kernel
 def move_costs(
-    user_load: int,
-    access: Int64s,
-    rate_subchannels: Int32s,
-    rates: Int64s,
-    wanted: Int32s,
-    home: int,
+    user: int,
+    everyone: Users,
     room: Int64s,
-    core: Int64s,
-    followers: Int32s,
-    sources: Int64s,
-    weights: Int64s,
-    costs: Int64s,
-    tables: Int64s,
-    sums: Int64s,
-    known: Bools,
+    wiring: Wiring,
+    forwarded: CoreCosts,
     changes: Int64s,
 ) -> None:
     """How the cost of the whole overlay changes if one user moves: changes[j].
 
-    The user is on broker `home` and counted there. `room` is what each broker has
-    left, `weights` what a message from each broker costs in each sub-channel, `costs`
-    what each sub-channel costs the core. FAR where the user may not go, or where moving
-    cannot lower the cost.
-
-    `tables` may be empty; if not, it keeps `fill_table` of each sub-channel, and `sums`
-    its product with the sources, where `known`: then a sub-channel that gets another
-    broker costs O(brokers) here, instead of O(brokers * members * outside).
+    The user is counted on its broker. `room` is what each broker has left. FAR where
+    the user may not go, or where moving cannot lower the cost.
     """
+    core, weights, costs, tables, sums, known = forwarded
+    followers, sources = wiring.followers, wiring.sources
+    user_load, access = everyone.load[user], everyone.access[user]
+    published = published_by(everyone, user)
+    rate_subchannels = everyone.rate_subchannels[published]
+    rates, wanted = everyone.rates[published], wanted_by(everyone, user)
+    home = wiring.broker[user]
     brokers = len(room)
     for broker in range(brokers):
         changes[broker] = FAR
@@ -97,7 +166,7 @@ def _most_saved(cost: int, alone: bool) -> int:
 
 @leaf
 def _give_up(changes: Int64s, hope: int) -> None:
-    """Leave out brokers where nothing can be saved any more."""
+    """Leave out brokers where nothing more can be saved."""
     for broker in range(len(changes)):
         if changes[broker] < FAR and changes[broker] >= hope:
             changes[broker] = FAR
@@ -147,10 +216,7 @@ def _add_counted(
 ) -> None:
     """Add what one sub-channel that the user wants changes, counted anew."""
     brokers = len(inside)
-    members = np.empty(brokers, np.int32)
-    parent = np.empty(brokers, np.int32)
-    link = np.empty(brokers, np.int64)
-    scratch = np.empty(brokers, np.int64)
+    span = span_for(brokers)
     alone = inside[home] == 1
     stayed = -1  # its cost if the user goes where others want it, too
     for broker in range(brokers):
@@ -159,19 +225,8 @@ def _add_counted(
         if inside[broker] > 0 and stayed >= 0:
             changes[broker] += stayed - cost
             continue
-        there = _forwarded(
-            core,
-            inside,
-            home if alone else -1,
-            broker,
-            sources,
-            home,
-            rate,
-            members,
-            parent,
-            link,
-            scratch,
-        )
+        without = home if alone else -1
+        there = _forwarded(core, inside, without, broker, sources, home, rate, span)
         changes[broker] += there - cost
         if inside[broker] > 0:
             stayed = there
@@ -186,15 +241,12 @@ def _forwarded(
     sources: Int64s,
     moved: int,
     rate: int,
-    members: Int32s,
-    parent: Int32s,
-    link: Int64s,
-    scratch: Int64s,
+    span: Span,
 ) -> int:
     """What a sub-channel would cost the core if broker `without` had no followers and
     broker `also` had some, and a user's rate moved from broker `moved` to `also`."""
-    count = gather(inside, without, also, members)
-    weight = spanning(core, members, count, parent, link, scratch)
+    count = gather(inside, without, also, span.members)
+    weight = spanning(core, count, span)
     total = 0
     for source in range(len(inside)):
         sent = sources[source]
@@ -207,35 +259,26 @@ def _forwarded(
         if source == also or (inside[source] > 0 and source != without):
             total += sent * weight
         else:
-            total += sent * with_one_more(
-                core, members, count, parent, link, scratch, source
-            )
+            total += sent * with_one_more(core, count, span, source)
     return total
 
 
 @kernel
 def move_user(
-    user_load: int,
-    rate_subchannels: Int32s,
-    rates: Int64s,
-    wanted: Int32s,
-    home: int,
-    target: int,
-    core: Int64s,
-    load: Int64s,
-    followers: Int32s,
-    sources: Int64s,
-    weights: Int64s,
-    costs: Int64s,
-    tables: Int64s,
-    sums: Int64s,
-    known: Bools,
+    user: int, target: int, everyone: Users, wiring: Wiring, forwarded: CoreCosts
 ) -> None:
     """Move one user, and mend what follows: O(brokers * members) for each sub-channel
     that gets another broker or loses one, O(brokers) at most for others."""
+    core, weights, costs, tables, sums, known = forwarded
+    load, followers, sources = wiring.load, wiring.followers, wiring.sources
+    published = published_by(everyone, user)
+    rate_subchannels = everyone.rate_subchannels[published]
+    rates, wanted = everyone.rates[published], wanted_by(everyone, user)
+    home = wiring.broker[user]
+    wiring.broker[user] = target
     brokers = len(load)
-    load[home] -= user_load
-    load[target] += user_load
+    load[home] -= everyone.load[user]
+    load[target] += everyone.load[user]
     for k in range(len(rates)):
         row, rate = rate_subchannels[k], rates[k]
         sources[row, home] -= rate
@@ -245,17 +288,14 @@ def move_user(
             for broker in range(brokers):
                 table = tables[row, broker]
                 sums[row, broker] += rate * (table[target] - table[home])
-    members = np.empty(brokers, np.int32)
-    parent = np.empty(brokers, np.int32)
-    link = np.empty(brokers, np.int64)
-    scratch = np.empty(brokers, np.int64)
+    span = span_for(brokers)
     for row in wanted:
         inside = followers[row]
         inside[home] -= 1
         inside[target] += 1
         if inside[home] > 0 and inside[target] > 1:
             continue
-        forwarding(core, inside, weights[row], members, parent, link, scratch)
+        forwarding(core, inside, weights[row], span)
         cost = 0
         for broker in range(brokers):
             cost += sources[row, broker] * weights[row, broker]
@@ -266,77 +306,28 @@ def move_user(
 @kernel
 def descend(
     users: Int64s,
-    user_loads: Int64s,
-    access: Int64s,
-    rate_offsets: Int64s,
-    rate_subchannels: Int32s,
-    rates: Int64s,
-    wanted_offsets: Int64s,
-    wanted: Int32s,
+    everyone: Users,
     capacity: Int64s,
-    core: Int64s,
-    home: Int32s,
-    load: Int64s,
-    followers: Int32s,
-    sources: Int64s,
-    weights: Int64s,
-    costs: Int64s,
-    tables: Int64s,
-    sums: Int64s,
-    known: Bools,
+    wiring: Wiring,
+    forwarded: CoreCosts,
 ) -> tuple[int, int]:
     """Each of `users` in turn to the broker where the overlay costs least, of equals
     the first, if that is less than now. Returns moves, and by how much it got cheaper.
     """
-    brokers = len(load)
+    brokers = len(wiring.load)
     changes = np.empty(brokers, np.int64)
     moves = 0
     saved = 0
     for user in users:
-        published = slice(rate_offsets[user], rate_offsets[user + 1])
-        wants = wanted[wanted_offsets[user] : wanted_offsets[user + 1]]
-        move_costs(
-            user_loads[user],
-            access[user],
-            rate_subchannels[published],
-            rates[published],
-            wants,
-            home[user],
-            capacity - load,
-            core,
-            followers,
-            sources,
-            weights,
-            costs,
-            tables,
-            sums,
-            known,
-            changes,
-        )
+        room = capacity - wiring.load
+        move_costs(user, everyone, room, wiring, forwarded, changes)
         best = 0
         for broker in range(brokers):
             if changes[broker] < changes[best]:
                 best = broker
         if changes[best] >= 0:
             continue
-        move_user(
-            user_loads[user],
-            rate_subchannels[published],
-            rates[published],
-            wants,
-            home[user],
-            best,
-            core,
-            load,
-            followers,
-            sources,
-            weights,
-            costs,
-            tables,
-            sums,
-            known,
-        )
-        home[user] = best
+        move_user(user, best, everyone, wiring, forwarded)
         moves += 1
         saved -= changes[best]
     return moves, saved

@@ -4,12 +4,88 @@
 changed in place. A user of load 0 fits on every broker in its reach.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from brokerwise.kernels.compile import kernel, leaf
 from brokerwise.model.arrays import Float64s, Int32s, Int64s
 
 NOWHERE = -1
+
+
+class Users(NamedTuple):
+    """User i loads its broker with load[i], and its link to broker b costs
+    access[i, b], below 0 out of reach.
+
+    It publishes rates[k] in sub-channel rate_subchannels[k], for k from rate_offsets[i]
+    to rate_offsets[i + 1], and wants the sub-channels
+    wanted[wanted_offsets[i]:wanted_offsets[i + 1]]. Lists ascend.
+    """
+
+    load: Int64s
+    access: Int64s
+    rate_offsets: Int64s
+    rate_subchannels: Int32s
+    rates: Int64s
+    wanted_offsets: Int64s
+    wanted: Int32s
+
+
+class User(NamedTuple):
+    """One of the users: its load, its access costs, what it publishes and wants."""
+
+    load: int
+    access: Int64s
+    rate_subchannels: Int32s
+    rates: Int64s
+    wanted: Int32s
+
+
+class Wiring(NamedTuple):
+    """Which broker each user is on, and what follows; a search changes all of it.
+
+    Attributes
+    ----------
+    broker
+        Of each user.
+    load
+        Of each broker.
+    followers
+        How many users on each broker (column) want each sub-channel (row).
+    sources
+        What users on each broker (column) send in each sub-channel (row).
+    """
+
+    broker: Int32s
+    load: Int64s
+    followers: Int32s
+    sources: Int64s
+
+
+@leaf
+def published_by(everyone: Users, user: int) -> slice:
+    """Where the rates of a user are."""
+    return slice(everyone.rate_offsets[user], everyone.rate_offsets[user + 1])
+
+
+@kernel
+def wanted_by(everyone: Users, user: int) -> Int32s:
+    """The sub-channels that a user wants."""
+    first, last = everyone.wanted_offsets[user], everyone.wanted_offsets[user + 1]
+    return everyone.wanted[first:last]
+
+
+@kernel
+def one_of(everyone: Users, user: int) -> User:
+    published = published_by(everyone, user)
+    return User(
+        everyone.load[user],
+        everyone.access[user],
+        everyone.rate_subchannels[published],
+        everyone.rates[published],
+        wanted_by(everyone, user),
+    )
 
 
 @leaf

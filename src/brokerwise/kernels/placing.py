@@ -44,7 +44,7 @@ class Cursor:
 
     @classmethod
     def after(cls, homes: Homes, pairs: Int64s) -> "Cursor":
-        """The cursor after so many pairs of each cut topic."""
+        """The cursor after `pairs` of each cut topic."""
         ends = np.concatenate([[0], np.cumsum(homes.pairs)])
         at = ends[homes.starts[:-1]] + pairs
         run = np.searchsorted(ends, at, side="right") - 1

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from brokerwise.kernels.compile import leaf
-from brokerwise.kernels.words import Word
+from brokerwise.kernels.names import Word
 from brokerwise.model.arrays import Bools, Int64s
 
 Words = npt.NDArray[np.uint64]

@@ -1,5 +1,6 @@
 """What a message costs a real broker beside its processing: the overhead with which the
-simulation comes closest to what was measured."""
+simulation comes closest to what was measured, and how close that is.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,10 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.latency.agreement import Agreement, agreement
-from brokerwise.latency.drawing import Configuration
-from brokerwise.latency.overhead import TYPICAL, Overhead
-from brokerwise.latency.queueing import Run, Traffic, latencies, p90, traffic_of
+from brokerwise.latency.design import Configuration
+from brokerwise.latency.queueing import (
+    TYPICAL,
+    Overhead,
+    Run,
+    Traffic,
+    latencies,
+    p90,
+    traffic_of,
+)
 from brokerwise.latency.simplex import minimise
 from brokerwise.model.arrays import Bools, Float64s
 from brokerwise.model.errors import InputError
@@ -24,9 +31,48 @@ MOST = 240
 """Configurations that are used for the search, however many there are."""
 
 _ROUNDS = 3
-_SEEDS = (1, 2, 3)  # where nobody knows when messages were sent
+_SEEDS = (1, 2, 3)  # where it is unknown when messages were sent
 _STEPS = (0.1, 0.1, 0.05, 0.5, 0.02)
 """The first ones: ms of the loop, ms of a worker, factor, ms on the way, lost share."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Errors of p90s, of which `log(other / measured)` are the logarithms.
+
+    Attributes
+    ----------
+    rows
+        How many there are.
+    median, p90
+        Of how many times one is the other, less 1: at 0.05 half of them are within
+        5 %, whichever is larger.
+    bias
+        Median of other / measured, less 1.
+    r2
+        Of the logarithms: 1 less the sum of squared errors over that of the
+        measured ones around their mean; None if these are all the same.
+    """
+
+    rows: int
+    median: float
+    p90: float
+    bias: float
+    r2: float | None
+
+
+def agreement(errors: Float64s, measured: Float64s) -> Agreement:
+    """Of rows with these logarithms of other / measured, and these measured p90s."""
+    sizes = np.abs(errors)
+    logs = np.log(measured)
+    spread = float(np.sum((logs - logs.mean()) ** 2))
+    return Agreement(
+        rows=len(errors),
+        median=float(np.expm1(np.median(sizes))),
+        p90=float(np.expm1(np.quantile(sizes, 0.9))),
+        bias=float(np.expm1(np.median(errors))),
+        r2=1 - float(np.sum(errors**2)) / spread if spread > 0 else None,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,25 @@
-"""How well something is learned: over many splits, and from more and more data."""
+"""How well something is learned: over many splits, from more and more data, and which
+of a few ways to learn is best on data that it has not seen.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from brokerwise.latency.choosing import Predict, by_topics
 from brokerwise.latency.samples import LEAST, Samples
-from brokerwise.latency.scores import Verdicts, added, rmse, verdicts
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
+
+FOLDS = 3
+
+Candidate = TypeVar("Candidate")
+Predict = Callable[[Int64s], Float64s]
+"""From numbers of rows to the logarithms that are predicted for them."""
+
+LearnAll = Callable[[Int64s], Sequence[Predict]]
+"""From the rows to learn from to what each candidate, in order, predicts."""
 
 Learn = Callable[[Int64s, int], Predict]
 """From the rows to learn from, and a seed, to what is predicted."""
@@ -19,6 +28,121 @@ SPLITS = 20
 TEST_SHARE = 0.2
 CURVE = 6
 """Points of a learning curve, from as few configurations as can be learned from."""
+
+
+def r2(logs: Float64s, predicted: Float64s) -> float:
+    """1 less the squared errors over those of the mean; NaN where nothing varies."""
+    spread = float(np.sum((logs - logs.mean()) ** 2))
+    errors = float(np.sum((logs - predicted) ** 2))
+    return 1 - errors / spread if spread > 0 else float("nan")
+
+
+def rmse(logs: Float64s, predicted: Float64s) -> float:
+    """The root of the mean squared error: 0.1 is about 10 %."""
+    return float(np.sqrt(np.mean((logs - predicted) ** 2)))
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What predictions say about a target, and what is true.
+
+    Attributes
+    ----------
+    accepted
+        Topics that were predicted to meet the target, with the margin.
+    missed
+        Those among them that did not: false negatives. They cost targets.
+    met
+        Topics that did meet it.
+    refused
+        Those among them that were not predicted to: false positives. They cost
+        brokers.
+    """
+
+    accepted: int
+    missed: int
+    met: int
+    refused: int
+
+    @property
+    def missed_share(self) -> float | None:
+        return self.missed / self.accepted if self.accepted else None
+
+    @property
+    def refused_share(self) -> float | None:
+        return self.refused / self.met if self.met else None
+
+    def as_json(self) -> dict[str, float | None]:
+        return {
+            "accepted": self.accepted,
+            "missed": self.missed,
+            "missed_share": self.missed_share,
+            "met": self.met,
+            "refused": self.refused,
+            "refused_share": self.refused_share,
+        }
+
+
+def verdicts(
+    logs: Float64s, predicted: Float64s, target_ms: float, margin: float
+) -> Verdicts:
+    """Whether each p90 meets the target, and is predicted to stay below it by the
+    margin; both arguments are logarithms."""
+    accepted = predicted <= np.log(target_ms * (1 - margin))
+    met = logs <= np.log(target_ms)
+    return Verdicts(
+        int(accepted.sum()),
+        int((accepted & ~met).sum()),
+        int(met.sum()),
+        int((met & ~accepted).sum()),
+    )
+
+
+def added(every: Sequence[Verdicts]) -> Verdicts:
+    return Verdicts(
+        sum(each.accepted for each in every),
+        sum(each.missed for each in every),
+        sum(each.met for each in every),
+        sum(each.refused for each in every),
+    )
+
+
+@dataclass(frozen=True)
+class Choice(Generic[Candidate]):
+    """Candidates, the best of them, and what each came to: R^2 by number of topics,
+    and the mean of these, which decides."""
+
+    candidates: Sequence[Candidate]
+    best: Candidate
+    scores: Sequence[Mapping[int, float]]
+    means: Sequence[float]
+
+
+def choose(
+    samples: Samples,
+    rows: Int64s,
+    candidates: Sequence[Candidate],
+    learn: LearnAll,
+    seed: int,
+) -> Choice[Candidate]:
+    """Cross-validate: each of a few folds of configurations is predicted by what was
+    learned from the others. Of equally good candidates the first is taken."""
+    predicted = np.empty((len(candidates), len(rows)))
+    for held in samples.folds(rows, FOLDS, seed):
+        for at, predict in enumerate(learn(rows[~held])):
+            predicted[at, held] = predict(rows[held])
+    scores = [by_topics(samples, rows, each) for each in predicted]
+    means = [float(np.mean(list(each.values()))) for each in scores]
+    return Choice(candidates, candidates[int(np.argmax(means))], scores, means)
+
+
+def by_topics(samples: Samples, rows: Int64s, predicted: Float64s) -> dict[int, float]:
+    """R^2 of predictions for rows, for each number of topics."""
+    topics, logs = samples.topics[rows], samples.logs[rows]
+    return {
+        k: r2(logs[topics == k], predicted[topics == k])
+        for k in np.unique(topics).tolist()
+    }
 
 
 @dataclass(frozen=True)

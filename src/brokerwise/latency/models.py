@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from brokerwise.kernels.latency_sharing import (
+from brokerwise.kernels.latency_model import (
     FEATURES,
     queueing_estimate,
     sharing_features,

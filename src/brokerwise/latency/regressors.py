@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from brokerwise.kernels.latency_trees import LEAVES, leaves_allowed, predict_trees
+from brokerwise.kernels.latency_model import LEAVES, leaves_allowed, predict_trees
 from brokerwise.model.arrays import (
     Bools,
     Bytes,

@@ -1,10 +1,15 @@
-"""Rows to learn from, and which of them to hold back: always whole configurations."""
+"""Rows to learn from: lots of them joined, as models see them, and which of them to
+hold back, always whole configurations.
+"""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
+from brokerwise.kernels.latency_model import FEATURES
+from brokerwise.latency.models import LatencyModel, Queueing
 from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
@@ -93,3 +98,54 @@ def refuse_too_few(samples: Samples, most: int, what: str) -> None:
             if enough
             else "Measure or simulate more.",
         )
+
+
+def join(parts: Sequence[LatencyRows]) -> LatencyRows:
+    """All rows, one part after the other; configurations are numbered anew, from 0."""
+    numbers, count = [], 0
+    for part in parts:
+        of_part = part.configuration
+        starts = np.ones(len(of_part), np.bool_)
+        starts[1:] = of_part[1:] != of_part[:-1]
+        numbers.append(count - 1 + np.cumsum(starts))
+        count += int(starts.sum())
+    columns: dict[str, Any] = {
+        field.name: _concatenated([getattr(part, field.name) for part in parts])
+        for field in fields(LatencyRows)
+    }
+    return LatencyRows(**columns | {"configuration": _concatenated(numbers)})
+
+
+def _concatenated(columns: Sequence[Any]) -> Any:
+    return np.concatenate(columns) if columns else np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Rows of whole configurations, and the cores of their broker."""
+
+    rows: LatencyRows
+    cores: float
+    samples: Samples
+
+    @classmethod
+    def of(cls, rows: LatencyRows, cores: float) -> "Subject":
+        return cls(rows, cores, Samples.of_rows(rows))
+
+    def features(self, queueing: Queueing) -> Float64s:
+        """Of all rows, in their order."""
+        found = np.empty((len(self.rows), len(FEATURES)))
+        for _, of in self.rows.sets():
+            found[of.ravel()] = queueing.features(
+                self.rows.processing_ms[of], self.rows.rate_per_second[of]
+            )
+        return found
+
+    def predicted(self, model: LatencyModel, rows: Int64s) -> Float64s:
+        """The logarithms that a model predicts for these rows, which hold whole
+        configurations."""
+        taken = self.rows.take(rows)
+        found = np.empty(len(rows))
+        for _, of in taken.sets():
+            found[of] = model.logs(taken.processing_ms[of], taken.rate_per_second[of])
+        return found

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from brokerwise.latency.drawing import Configuration, draw_loaded
+from brokerwise.latency.design import Configuration, draw_loaded
 from brokerwise.latency.queueing import Run, simulate_targets
 from brokerwise.model.arrays import Float64s
 from brokerwise.model.errors import InputError

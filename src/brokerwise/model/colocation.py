@@ -1,4 +1,6 @@
-"""A co-location plan: which topics share which broker."""
+"""Topics whose messages are processed by their broker, and a co-location plan: which of
+them share which broker.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +10,62 @@ import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int32s, freeze_arrays, numbers
 from brokerwise.model.errors import InputError
-from brokerwise.model.plan import WITHOUT_PLAN, Status, gap
+from brokerwise.model.names import Names
+from brokerwise.model.plan import Status, check_answer, gap
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicTable:
+    """Topics in the order they were given, each name once.
+
+    Attributes
+    ----------
+    processing_ms
+        Processor time that one message of the topic takes.
+    rate_per_second
+        Messages of all its publishers together.
+    target_ms
+        What the 90th percentile of its latency must not exceed.
+    """
+
+    names: Names
+    processing_ms: Float64s
+    rate_per_second: Float64s
+    target_ms: Float64s
+
+    def __post_init__(self) -> None:
+        for name in ("processing_ms", "rate_per_second", "target_ms"):
+            values = numbers(getattr(self, name), name)
+            if len(values) != len(self.names):
+                raise InputError(
+                    f"{name}: found {len(values):,} values, "
+                    f"expected {len(self.names):,}, one a topic"
+                )
+            self._check_each(name, values)
+            object.__setattr__(self, name, values)
+        self._check_names()
+
+    def _check_each(self, name: str, values: Float64s) -> None:
+        wrong = ~(np.isfinite(values) & (values > 0))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise InputError(
+                f"{name} of topic {self.names[at]!r}: found {values[at]:g}, "
+                "expected a number above 0"
+            )
+
+    def _check_names(self) -> None:
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise InputError(f"topic {name!r} is there twice")
+            seen.add(name)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"TopicTable({len(self):,} topics)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,13 +141,7 @@ class ColocationPlan:
     kind: str = "colocate"
 
     def __post_init__(self) -> None:
-        absent = self.status in WITHOUT_PLAN
-        for name in ("objective", "bound"):
-            if (getattr(self, name) is None) != absent:
-                raise InputError(
-                    f"{name} of a plan that is {self.status}: found "
-                    f"{getattr(self, name)}"
-                )
+        check_answer(self.status, objective=self.objective, bound=self.bound)
 
     @property
     def gap(self) -> float | None:

@@ -17,7 +17,7 @@ _ROUNDING = 1e-6
 
 
 def run_load(rate: int, pairs: int) -> int:
-    """What one topic with so many pairs puts on one broker."""
+    """What one topic with `pairs` pairs puts on one broker."""
     return rate * (1 + pairs)
 
 

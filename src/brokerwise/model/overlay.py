@@ -8,7 +8,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Int32s, Int64s, freeze_arrays
 from brokerwise.model.errors import InputError
-from brokerwise.model.plan import WITHOUT_PLAN, Status, gap
+from brokerwise.model.plan import Status, check_answer, gap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,13 +64,7 @@ class OverlayPlan:
 
     def __post_init__(self) -> None:
         freeze_arrays(self, "overlay plan", broker=np.int32, load=np.int64)
-        absent = self.status in WITHOUT_PLAN
-        for name in ("objective", "bound"):
-            if (getattr(self, name) is None) != absent:
-                raise InputError(
-                    f"{name} of a plan that is {self.status}: found "
-                    f"{getattr(self, name)}"
-                )
+        check_answer(self.status, objective=self.objective, bound=self.bound)
 
     @property
     def gap(self) -> float | None:

@@ -11,7 +11,7 @@ from brokerwise.model.interests import Interests
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Placement:
-    """Runs: so many pairs of a topic on a broker, by topic, then in run order.
+    """Runs: a number of pairs of a topic on a broker, by topic, then in run order.
 
     The selected pairs of a topic, in order of their subscribers, fill its runs
     one after the other. So O(topics) numbers say where every pair goes. Only where

@@ -14,7 +14,7 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.units import checked_count
-from brokerwise.model.weights import PLAIN, Weights
+from brokerwise.model.workload import PLAIN, Weights
 
 
 class Status(StrEnum):
@@ -137,6 +137,13 @@ class Plan:
             f"objective {self.objective:,.6g}, bound {self.bound:,.6g}, "
             f"gap {self.gap:.2%}, "
         )
+
+
+def check_answer(status: Status, **answer: float | None) -> None:
+    """Refuse numbers where there is no plan, and none where there is one."""
+    for name, value in answer.items():
+        if (value is None) != (status in WITHOUT_PLAN):
+            raise InputError(f"{name} of a plan that is {status}: found {value}")
 
 
 def gap(objective: float | None, bound: float | None) -> float | None:

@@ -91,7 +91,7 @@ class Profile:
         Over subscribers: what each would receive if all its topics were served.
         Quantiles from 2,048 on may be over the exact ones by less than 0.1 %.
     incoming
-        What one broker that serves every pair receives: topics that nobody wants
+        What one broker that serves every pair receives: topics without subscribers
         are left out.
     rate_by_followers
         Rates of topics, by how many subscribers want them.
@@ -134,7 +134,7 @@ class Profile:
         return self.incoming + self.outgoing
 
     def megabits_per_second(self, messages: int) -> float:
-        """The bandwidth of so many of this workload's messages per period."""
+        """The bandwidth of `messages` of this workload per period."""
         return megabits_per_second(messages, self.period_seconds, self.message_bytes)
 
     def cardinality(self, received: int) -> float:

@@ -1,4 +1,6 @@
-"""A fleet at a moment: which sessions are where, and what each topic brings."""
+"""A fleet at a moment: which sessions are where, and what each topic brings; and which
+of them shall move, and what that makes of the loads.
+"""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -139,3 +141,63 @@ def imbalance(loads: Int64s) -> float:
         return 0.0
     spread = len(values) * sum(load * load for load in values) - total * total
     return sqrt(spread) / total
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rebalancing:
+    """The answer of a balancing policy to a snapshot.
+
+    Attributes
+    ----------
+    sessions, targets
+        Who moves where: sessions ascending, none twice, none to where it is.
+    before, after
+        The load of each broker without these moves and with them.
+    bound
+        No placement of all sessions has a lower maximum load.
+    reason
+        Why these moves, or why none, in words.
+    """
+
+    policy: str
+    sessions: Int32s
+    targets: Int32s
+    before: Int64s
+    after: Int64s
+    bound: int
+    reason: str
+
+    def __post_init__(self) -> None:
+        freeze_arrays(
+            *(self, "rebalancing"),
+            sessions=np.int32,
+            targets=np.int32,
+            before=np.int64,
+            after=np.int64,
+        )
+
+    @property
+    def moves(self) -> int:
+        return len(self.sessions)
+
+    @property
+    def max_before(self) -> int:
+        return int(self.before.max(initial=0))
+
+    @property
+    def max_after(self) -> int:
+        return int(self.after.max(initial=0))
+
+    @property
+    def cov_before(self) -> float:
+        return imbalance(self.before)
+
+    @property
+    def cov_after(self) -> float:
+        return imbalance(self.after)
+
+    def __repr__(self) -> str:
+        return (
+            f"Rebalancing({self.policy}, {self.moves:,} moves, max load "
+            f"{self.max_before:,} -> {self.max_after:,})"
+        )

@@ -122,14 +122,14 @@ def checked_price(value: float, field: str) -> float:
 
 
 def gigabytes(messages: int, message_bytes: int) -> float:
-    """The volume of so many messages, in GB of 1e9 bytes."""
+    """The volume of `messages`, in GB of 1e9 bytes."""
     return int(messages) * int(message_bytes) / BYTES_PER_GIGABYTE
 
 
 def megabits_per_second(
     messages: int, period_seconds: int, message_bytes: int
 ) -> float:
-    """The bandwidth of so many messages per period."""
+    """The bandwidth of `messages` per period."""
     return int(messages) * int(message_bytes) * 8 / (int(period_seconds) * 10**6)
 
 

@@ -4,16 +4,14 @@ appears. All of it in this process, without Spark."""
 from dataclasses import dataclass, replace
 
 from brokerwise.auditing.colocation import audit_staged_colocation
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import Predictor
 from brokerwise.model.plan import WITHOUT_PLAN
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.pipeline.colocate_feedback import Feedback, read_feedback
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.refusal import refuse_wrong
-from brokerwise.planners.colocate.options import Options
-from brokerwise.planners.colocate.problem import DEFAULT_MARGIN, Problem
+from brokerwise.planners.colocate.problem import DEFAULT_MARGIN, Options, Problem
 from brokerwise.planners.colocate.solve import solve
 from brokerwise.storage.colocation_plan import (
     HEADER,

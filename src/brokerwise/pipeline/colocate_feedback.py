@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int32s, Int64s
-from brokerwise.model.colocation import Replicas
+from brokerwise.model.colocation import Replicas, TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
-from brokerwise.model.topic_table import TopicTable
-from brokerwise.planners.colocate.problem import Seen
+from brokerwise.planners.colocate.problem import Observation
 from brokerwise.storage.colocation_observed import ObservedSet
 from brokerwise.storage.colocation_plan import (
     Follows,
@@ -48,9 +47,11 @@ class Feedback:
     measured: int
     follows: Follows
 
-    def seen(self, *, met: bool) -> tuple[Seen, ...]:
+    def seen(self, *, met: bool) -> tuple[Observation, ...]:
         """The sets that met their targets, or those that did not."""
-        return tuple(Seen(o.topics, o.rates) for o in self.observed if o.met == met)
+        return tuple(
+            Observation(o.topics, o.rates) for o in self.observed if o.met == met
+        )
 
     def named(
         self, moves: Iterable[Mapping[str, int]], topics: TopicTable

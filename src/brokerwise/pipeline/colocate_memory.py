@@ -6,15 +6,14 @@ from typing import Any
 
 from brokerwise.auditing.colocation import colocation_violations
 from brokerwise.auditing.findings import Violation
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.latency import Predictor
 from brokerwise.model.plan import WITHOUT_PLAN
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.pipeline.colocate import Request, planned
 from brokerwise.pipeline.colocate_feedback import Feedback
 from brokerwise.pipeline.progress import Stopwatch
-from brokerwise.planners.colocate.options import Options
+from brokerwise.planners.colocate.problem import Options
 from brokerwise.storage.colocation_plan import Origin, write_colocation_plan
 from brokerwise.storage.colocation_tables import topics_table
 from brokerwise.storage.latency_model import read_latency_model

@@ -3,7 +3,7 @@
 import numpy as np
 
 from brokerwise.model.arrays import Bools
-from brokerwise.model.topic_table import TopicTable
+from brokerwise.model.colocation import TopicTable
 from brokerwise.storage.latency_model import StoredModel
 
 

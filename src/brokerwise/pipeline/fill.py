@@ -15,12 +15,11 @@ from brokerwise.model.fleet import Bandwidth, Fleet
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
-from brokerwise.model.weights import Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import Weights, Workload
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.pipeline.savable import SavablePlan, savable
-from brokerwise.planners.fill.options import Options
+from brokerwise.planners.fill.problem import Options
 from brokerwise.planners.fill.solve import Problem, solve
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place

@@ -7,21 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.latency.choosing import by_topics
 from brokerwise.latency.evaluation import (
     Evaluation,
     Learn,
     Splits,
     Target,
+    by_topics,
     evaluate,
     learning_curve,
     mean_and_deviation,
     verdicts_by_topics,
 )
-from brokerwise.latency.learners import Matrix, learners, table_learners
 from brokerwise.latency.models import EVALUATED
-from brokerwise.latency.samples import LEAST, Samples
-from brokerwise.latency.subject import Subject
+from brokerwise.latency.samples import LEAST, Samples, Subject
+from brokerwise.latency.training import Matrix, learners, table_learners
 from brokerwise.model.arrays import Bools, Float64s
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.latency_gathering import Gathered, gather

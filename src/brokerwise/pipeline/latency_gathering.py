@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerwise.latency.joining import join
-from brokerwise.latency.samples import refuse_too_few
-from brokerwise.latency.subject import Subject
+from brokerwise.latency.samples import Subject, join, refuse_too_few
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.storage.latency_data import LatencyData, read_latency_data

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from brokerwise.latency.calibration import Calibration, calibrate, run_of
-from brokerwise.latency.design import Design
-from brokerwise.latency.drawing import most_publishers
-from brokerwise.latency.joining import join
-from brokerwise.latency.overhead import TYPICAL, Overhead
-from brokerwise.latency.queueing import Run, simulate_targets
+from brokerwise.latency.design import Design, most_publishers
+from brokerwise.latency.queueing import TYPICAL, Overhead, Run, simulate_targets
+from brokerwise.latency.samples import join
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.pipeline.progress import Progress, Stopwatch

@@ -5,12 +5,21 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from brokerwise.latency.choosing import Choice, by_topics
-from brokerwise.latency.evaluation import TEST_SHARE, Target, verdicts_by_topics
+from brokerwise.latency.evaluation import (
+    TEST_SHARE,
+    Choice,
+    Target,
+    by_topics,
+    verdicts_by_topics,
+)
 from brokerwise.latency.models import KINDS, UNIFIED, LatencyModel
-from brokerwise.latency.paper import train_paper
-from brokerwise.latency.subject import Subject
-from brokerwise.latency.unified import Candidate, fit_unified, train_unified
+from brokerwise.latency.samples import Subject
+from brokerwise.latency.training import (
+    Candidate,
+    fit_unified,
+    train_paper,
+    train_unified,
+)
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.latency_gathering import Gathered, gather

@@ -4,7 +4,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.model.metric import MOST_COST, cost_units, shortest_paths
+from brokerwise.model.network import MOST_COST, cost_units, shortest_paths
 
 NO_WAY = 2**60
 """The cost of a link that is not there, in thousandths; two of them still add up."""

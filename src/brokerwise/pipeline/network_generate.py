@@ -9,9 +9,17 @@ import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.model.metric import THOUSANDTHS, cost_units, distances, shortest_paths
 from brokerwise.model.names import Names
-from brokerwise.model.network import OUT_OF_REACH, Network, Published, Wanted
+from brokerwise.model.network import (
+    OUT_OF_REACH,
+    THOUSANDTHS,
+    Network,
+    Published,
+    Wanted,
+    cost_units,
+    distances,
+    shortest_paths,
+)
 from brokerwise.model.subchannels import MOST_SUBCHANNELS, Subchannels
 from brokerwise.model.units import checked_count
 from brokerwise.pipeline.network_content import draw_published, draw_wanted
@@ -23,7 +31,7 @@ from brokerwise.pipeline.network_costs import (
     metric,
     whole,
 )
-from brokerwise.planners.overlay.demand import Demand
+from brokerwise.planners.overlay.problem import Demand
 
 PLANE, INDEPENDENT = "plane", "independent"
 COSTS = (PLANE, INDEPENDENT)

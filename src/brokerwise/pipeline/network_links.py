@@ -7,9 +7,8 @@ import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.model.metric import check_core, distances, shortest_paths
 from brokerwise.model.names import Names
-from brokerwise.model.network import OUT_OF_REACH
+from brokerwise.model.network import OUT_OF_REACH, check_core, distances, shortest_paths
 from brokerwise.pipeline.network_costs import NO_WAY, averaged, filled, metric, whole
 from brokerwise.pipeline.network_files import Members
 from brokerwise.pipeline.network_matrix import CostMatrix, matched

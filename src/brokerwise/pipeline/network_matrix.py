@@ -7,7 +7,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Float64s
 from brokerwise.model.errors import InputError
-from brokerwise.model.metric import MOST_COST, THOUSANDTHS
+from brokerwise.model.network import MOST_COST, THOUSANDTHS
 from brokerwise.pipeline.network_text import finite, refuse_twice, text_lines
 from brokerwise.storage.place import Place
 

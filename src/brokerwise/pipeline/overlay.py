@@ -12,7 +12,7 @@ from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.refusal import refuse_wrong
-from brokerwise.planners.overlay.options import Options
+from brokerwise.planners.overlay.problem import Options
 from brokerwise.planners.overlay.solve import solve
 from brokerwise.storage.network import HEADER as NETWORK_HEADER
 from brokerwise.storage.network import read_network, read_network_header

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.kernels.text import csv_chunks
+from brokerwise.kernels.delimited import csv_chunks
 from brokerwise.model.arrays import Bytes, Int64s
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.model.colocation import ColocationPlan
-from brokerwise.model.topic_table import TopicTable
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 
 MOST_BROKERS = 60
 MOST_POINTS = 1_000

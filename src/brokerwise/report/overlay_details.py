@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int64s
-from brokerwise.model.metric import THOUSANDTHS
-from brokerwise.model.network import Network
+from brokerwise.model.network import THOUSANDTHS, Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.report.overlay_layout import colours, layout
 

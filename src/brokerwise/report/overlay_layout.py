@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int32s, Int64s
-from brokerwise.model.metric import THOUSANDTHS
-from brokerwise.model.network import Network
+from brokerwise.model.network import THOUSANDTHS, Network
 
 _GOLDEN = (5**0.5 - 1) / 2
 _BESIDE = 0.4  # of the way to the next broker: users of two do not mix

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int64s
-from brokerwise.model.cost import Prices
+from brokerwise.model.fleet import Prices
 from brokerwise.model.plan import Plan
 from brokerwise.report.loads import loads_of
 

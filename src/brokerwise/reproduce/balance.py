@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.reproduce.account import judged
 from brokerwise.reproduce.balance_claims import CLAIMS, Runs
 from brokerwise.reproduce.balance_page import account

@@ -15,12 +15,11 @@ import numpy as np
 
 from brokerwise.auditing.overlay_spanning import least_weights
 from brokerwise.model.arrays import Bools, Int32s, Int64s
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.latency import Predictor
 from brokerwise.model.network import Network
 from brokerwise.model.placement import Placement
 from brokerwise.model.snapshot import Snapshot
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import NO_THRESHOLD, Workload
 from brokerwise.runtime.simulation.result import SimulationResult
 

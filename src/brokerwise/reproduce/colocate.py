@@ -15,18 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.latency.drawing import Configuration
+from brokerwise.latency.design import Configuration
 from brokerwise.latency.models import PAPER, UNIFIED, LatencyModel, PaperModel
 from brokerwise.latency.queueing import simulate_targets
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
-from brokerwise.planners.colocate.demand import Demand
 from brokerwise.planners.colocate.feasibility import Oracle
-from brokerwise.planners.colocate.first_fit import descending, ffd
-from brokerwise.planners.colocate.largest import Effort, hybrid, lfs
-from brokerwise.planners.colocate.options import ALGORITHMS, Options
-from brokerwise.planners.colocate.problem import DEFAULT_MARGIN, Problem
+from brokerwise.planners.colocate.heuristics import Effort, descending, ffd, hybrid, lfs
+from brokerwise.planners.colocate.problem import (
+    ALGORITHMS,
+    DEFAULT_MARGIN,
+    Demand,
+    Options,
+    Problem,
+)
 from brokerwise.planners.colocate.solve import solve
 from brokerwise.reproduce.account import judged, matching
 from brokerwise.reproduce.checks import (

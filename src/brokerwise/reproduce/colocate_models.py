@@ -19,12 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from brokerwise.latency.choosing import Predict
-from brokerwise.latency.drawing import draw, most_publishers, up_to_load
-from brokerwise.latency.evaluation import Evaluation, Splits, Target, evaluate
-from brokerwise.latency.fitting import ITERATIONS, ended_early
-from brokerwise.latency.joining import join
-from brokerwise.latency.learners import learners
+from brokerwise.latency.design import draw, most_publishers, up_to_load
+from brokerwise.latency.evaluation import (
+    Evaluation,
+    Predict,
+    Splits,
+    Target,
+    evaluate,
+    r2,
+    verdicts,
+)
 from brokerwise.latency.models import (
     EVALUATED,
     PAPER_200,
@@ -32,11 +36,9 @@ from brokerwise.latency.models import (
     UnifiedModel,
     paper_features,
 )
-from brokerwise.latency.overhead import Overhead
-from brokerwise.latency.paper import SHORT_ITERATIONS, fit_paper
-from brokerwise.latency.queueing import Run, simulate_targets
+from brokerwise.latency.queueing import Overhead, Run, simulate_targets
 from brokerwise.latency.regressors import Network, Polynomial, Regressor, Scaling
-from brokerwise.latency.scores import r2, verdicts
+from brokerwise.latency.samples import Subject, join
 from brokerwise.latency.sensitivity import (
     against_background,
     against_rate,
@@ -44,8 +46,14 @@ from brokerwise.latency.sensitivity import (
     drawn_background,
     threshold_rate,
 )
-from brokerwise.latency.subject import Subject
-from brokerwise.latency.unified import train_unified
+from brokerwise.latency.training import (
+    ITERATIONS,
+    SHORT_ITERATIONS,
+    ended_early,
+    fit_paper,
+    learners,
+    train_unified,
+)
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows

@@ -13,15 +13,13 @@ from statistics import mean, median
 import numpy as np
 
 from brokerwise.api import uniform
-from brokerwise.kernels.fill_greedy import fill_greedy
-from brokerwise.kernels.fill_mkp import fill_mkp
+from brokerwise.kernels.fill_heuristics import fill_greedy, fill_mkp
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.plan import gap
-from brokerwise.model.weights import PLAIN
+from brokerwise.model.workload import PLAIN
 from brokerwise.pipeline.deadline import deadline
-from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.filling import Filling, fill_brokers
-from brokerwise.planners.fill.options import Options
+from brokerwise.planners.fill.problem import Demand, Options
 from brokerwise.reproduce.checks import filling_order_problems, filling_problems
 from brokerwise.reproduce.fill_page import account
 from brokerwise.reproduce.fill_settings import (

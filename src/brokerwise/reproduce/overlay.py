@@ -21,12 +21,11 @@ from brokerwise.model.errors import BrokerwiseError
 from brokerwise.model.network import Network
 from brokerwise.model.plan import gap
 from brokerwise.pipeline.network_generate import generate
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Costs, costs_of
 from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS
-from brokerwise.planners.overlay.options import Options
 from brokerwise.planners.overlay.placing import Unplaced
-from brokerwise.planners.overlay.search import Answer, search
+from brokerwise.planners.overlay.problem import Demand, Options
+from brokerwise.planners.overlay.solve import Answer, search
+from brokerwise.planners.overlay.wiring import Costs, costs_of
 from brokerwise.reproduce.checks import (
     Traffic,
     access_problems,

@@ -21,7 +21,7 @@ import numpy as np
 from brokerwise.auditing.memory import violations
 from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.arrays import Int64s
-from brokerwise.model.cost import Prices
+from brokerwise.model.fleet import Prices
 from brokerwise.model.plan import gap
 from brokerwise.model.workload import Workload
 from brokerwise.pipeline.profile import profile_workload
@@ -31,13 +31,17 @@ from brokerwise.planners.control import never
 from brokerwise.planners.provision.bound import Bound
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
 from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.ladder import OURS, STEPS
-from brokerwise.planners.provision.options import Options
 from brokerwise.planners.provision.packing.pack import pack
 from brokerwise.planners.provision.packing.pieces import Demand, Packing
-from brokerwise.planners.provision.portfolio import SELECTIONS
+from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.scan import MemoryScan
-from brokerwise.planners.provision.solve import Problem, Provisioning, solve
+from brokerwise.planners.provision.solve import (
+    OURS,
+    STEPS,
+    Problem,
+    Provisioning,
+    solve,
+)
 from brokerwise.report.page import write_page
 from brokerwise.report.reports import render
 from brokerwise.reproduce.checks import (

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold
 from brokerwise.runtime.fleet.files import FleetFile

@@ -62,9 +62,9 @@ def _more_brokers(filled: "Filled", found: "Limits", stop: "Stop") -> int | None
     None if everything is carried, there are several sizes, or it takes too long. The
     algorithms tried are those that a plan by the same algorithm is as good as.
     """
-    from brokerwise.planners.fill.demand import Demand
-    from brokerwise.planners.fill.enough import enough
-    from brokerwise.planners.fill.heuristics import HEURISTICS
+    from brokerwise.planners.fill.filling import HEURISTICS
+    from brokerwise.planners.fill.limits import enough
+    from brokerwise.planners.fill.problem import Demand
 
     plan, sizes = filled.plan, filled.plan.fleet.broker_types
     split = "total_bandwidth" in plan.options
@@ -83,7 +83,7 @@ def _more_brokers(filled: "Filled", found: "Limits", stop: "Stop") -> int | None
 
 def _warnings(filled: "Filled", fleet: "Fleet | Bandwidth") -> list[str]:
     """Says which wanted topics fit on no broker, if any."""
-    from brokerwise.planners.fill.demand import Demand
+    from brokerwise.planners.fill.problem import Demand
     from brokerwise.planners.fill.solve import fits_nowhere, largest_broker
 
     demand = Demand.of(filled.workload, filled.plan.weights)

@@ -54,19 +54,19 @@ def overlay_result(wired: "Wired", out: "Place") -> dict[str, Any]:
 
 def details(wired: "Wired") -> dict[str, Any]:
     """What only a report shows: the map, loads of brokers, traffic on links."""
-    from brokerwise.planners.overlay.demand import Demand
-    from brokerwise.planners.overlay.wiring import Wiring
+    from brokerwise.planners.overlay.problem import Demand
+    from brokerwise.planners.overlay.wiring import wiring_of
     from brokerwise.report.overlay_details import overlay_details
 
     plan: OverlayPlan = wired.plan
     demand = Demand.of(wired.network)
-    sources = Wiring.of(demand, plan.broker).sources
+    sources = wiring_of(demand, plan.broker).sources
     return overlay_details(plan, wired.network, sources, demand.load)
 
 
 def _units(thousandths: int | None) -> float | None:
     """A cost in the network's own unit."""
-    from brokerwise.model.metric import THOUSANDTHS
+    from brokerwise.model.network import THOUSANDTHS
 
     return None if thousandths is None else thousandths / THOUSANDTHS
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
-from brokerwise.planners.overlay.demand import Demand
+from brokerwise.planners.overlay.problem import Demand
 
 _LINKS_AT_ONCE = 4_000_000
 

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from brokerwise.model.plan import Plan
     from brokerwise.pipeline.provision.replan import Replanned
-    from brokerwise.planners.provision.ladder import Step
+    from brokerwise.planners.provision.solve import Step
     from brokerwise.storage.place import Place
     from brokerwise.storage.plan import PlanHeader
 
@@ -60,7 +60,7 @@ def plan_result(
 def budget_result(plan: "Plan", budget: float | None) -> dict[str, Any]:
     """Whether a plan can be had for so much; nothing if nobody asked."""
     from brokerwise.model.plan import Status
-    from brokerwise.planners.provision.budget import affordable
+    from brokerwise.planners.provision.solve import affordable
 
     if budget is None:
         return {}

@@ -7,10 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.plan import Status
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.colocation_observed import (
     OBSERVED,
     ObservedSet,

@@ -3,10 +3,9 @@
 import numpy as np
 import pyarrow as pa
 
-from brokerwise.model.colocation import ColocationPlan, Replicas
+from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.tables import table_of
 
 TOPICS = pa.schema(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from brokerwise.kernels.latency_sharing import FEATURES
+from brokerwise.kernels.latency_model import FEATURES
 from brokerwise.latency.models import (
     PAPER,
     UNIFIED,

@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from brokerwise.model.errors import DigestMismatchError, InputError
-from brokerwise.model.metric import distances, shortest_paths
-from brokerwise.model.network import Network
+from brokerwise.model.network import Network, distances, shortest_paths
 from brokerwise.model.subchannels import Axis, Subchannels
 from brokerwise.storage.digest import json_digest
 from brokerwise.storage.header import parse_header

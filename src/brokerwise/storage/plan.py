@@ -15,7 +15,7 @@ from brokerwise.model.fleet import Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
-from brokerwise.model.weights import Weights
+from brokerwise.model.workload import Weights
 from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
 from brokerwise.storage.header import parse_header
 from brokerwise.storage.output import Output

@@ -11,9 +11,9 @@ from math import isfinite
 
 import numpy as np
 
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import MAX_NAME_BYTES, Names
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.place import Place
 from brokerwise.storage.topics import read_topic_columns
 from brokerwise.storage.workload import HEADER, read_header

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from brokerwise.model.arrays import Int64s, whole_numbers
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
-from brokerwise.model.weights import MOST, Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import MOST, Weights, Workload
 from brokerwise.storage.place import Place
 
 TABLES = {

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from brokerwise.model.arrays import Float64s, Int64s
-from brokerwise.model.colocation import ColocationPlan
-from brokerwise.model.topic_table import TopicTable
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import counted, percent, significant
 from brokerwise.runtime.fleet.seeds import broker_name

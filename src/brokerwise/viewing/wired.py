@@ -5,12 +5,11 @@ from functools import cached_property
 import numpy as np
 
 from brokerwise.model.arrays import Int64s
-from brokerwise.model.metric import THOUSANDTHS
 from brokerwise.model.names import Names
-from brokerwise.model.network import Network
+from brokerwise.model.network import THOUSANDTHS, Network
 from brokerwise.model.overlay import OverlayPlan
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.wiring import Wiring
+from brokerwise.planners.overlay.problem import Demand
+from brokerwise.planners.overlay.wiring import wiring_of
 from brokerwise.report.html import Table
 from brokerwise.report.numbers import counted, percent, significant
 from brokerwise.report.overlay_details import traffic
@@ -34,7 +33,7 @@ class WiredBrokers:
     def __init__(self, plan: OverlayPlan, network: Network) -> None:
         self._plan, self._network = plan, network
         self._demand = Demand.of(network)
-        self._wiring = Wiring.of(self._demand, plan.broker)
+        self._wiring = wiring_of(self._demand, plan.broker)
         names = Names.of(map(subchannel, range(len(network.subchannels))))
         self._subchannels, self._users = Search(names), Search(network.user_names)
 

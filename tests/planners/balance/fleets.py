@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from brokerwise.model.interests import Interests
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot
+from brokerwise.model.snapshot import Rebalancing, Snapshot
 from brokerwise.planners.balance.problem import Problem
 
 

@@ -10,9 +10,8 @@ from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.snapshot import Snapshot
-from brokerwise.planners.balance import working
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.planners.balance import workspace
+from brokerwise.planners.balance.problem import Options, Problem
 from brokerwise.planners.balance.solve import solve
 
 PAPER = ("none", "ldm", "sdm", "gsh", "ldm+gsh", "sdm+gsh")
@@ -195,7 +194,7 @@ def test_a_stop_ends_a_migration() -> None:
 
 def test_fleets_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem.of(snapshot_of(4, [5, 7], [[0]], [0]))
-    monkeypatch.setattr(working, "MOST_CELLS", 7)
+    monkeypatch.setattr(workspace, "MOST_CELLS", 7)
     with pytest.raises(InputError, match="found 2 on 4 brokers, expected at most 1"):
         solve(problem, Options("ldm"))
 

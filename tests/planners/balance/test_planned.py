@@ -17,11 +17,8 @@ from tests.planners.balance.fleets import (
 from tests.planners.balance.oracle import lowest_by_highs, lowest_by_trying
 from tests.tiers import examples
 
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot, imbalance
-from brokerwise.planners.balance.bound import lower_bound
-from brokerwise.planners.balance.options import POLICIES, Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.model.snapshot import Rebalancing, Snapshot, imbalance
+from brokerwise.planners.balance.problem import POLICIES, Options, Problem, lower_bound
 from brokerwise.planners.balance.solve import solve
 
 

@@ -5,8 +5,7 @@ import pytest
 from tests.planners.balance.fleets import after, plain, snapshot_of
 
 from brokerwise.model.errors import InputError
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.planners.balance.problem import Options, Problem
 from brokerwise.planners.balance.scaling import Resizing, Sizing, propose_size
 
 

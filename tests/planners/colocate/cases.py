@@ -9,11 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 from tests.planners.colocate.predictors import Queueing, Random
 
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.names import Names
-from brokerwise.model.topic_table import TopicTable
-from brokerwise.planners.colocate.demand import Demand
 from brokerwise.planners.colocate.feasibility import Oracle
-from brokerwise.planners.colocate.problem import Problem, Seen
+from brokerwise.planners.colocate.problem import Demand, Observation, Problem
 
 Brokers = Sequence[Sequence[int]]
 
@@ -123,11 +122,11 @@ class Literal:
             assert members and self.feasible(members), members
 
 
-def _covers(held: dict[int, float], seen: Seen) -> bool:
+def _covers(held: dict[int, float], seen: Observation) -> bool:
     rates = dict(zip(seen.topics, seen.rates, strict=True))
     return all(t in rates and rate <= rates[t] for t, rate in held.items())
 
 
-def _holds(held: dict[int, float], seen: Seen) -> bool:
+def _holds(held: dict[int, float], seen: Observation) -> bool:
     pairs = zip(seen.topics, seen.rates, strict=True)
     return all(t in held and held[t] >= rate for t, rate in pairs)

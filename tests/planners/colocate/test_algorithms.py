@@ -14,8 +14,7 @@ from tests.planners.colocate.cases import (
 )
 from tests.planners.colocate.predictors import Counting, Queueing
 
-from brokerwise.planners.colocate.first_fit import descending, ffd
-from brokerwise.planners.colocate.largest import Effort, hybrid, lfs
+from brokerwise.planners.colocate.heuristics import Effort, descending, ffd, hybrid, lfs
 from brokerwise.planners.colocate.problem import Problem
 
 

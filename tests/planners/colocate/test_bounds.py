@@ -11,17 +11,16 @@ from tests.planners.colocate.predictors import Queueing
 from tests.tiers import examples
 
 from brokerwise.model.arrays import Bools, Float64s, Int64s
-from brokerwise.planners.colocate.bound import counted, pairwise
-from brokerwise.planners.colocate.columns.chains import along, chains_of
-from brokerwise.planners.colocate.columns.choosing import fewer, packing_of, rows_of
-from brokerwise.planners.colocate.columns.classes import Classes
-from brokerwise.planners.colocate.columns.enumeration import Enumeration
-from brokerwise.planners.colocate.columns.grouping import groups_of
-from brokerwise.planners.colocate.columns.relaxation import Relaxation
-from brokerwise.planners.colocate.columns.rounded import rounded_bound
-from brokerwise.planners.colocate.demand import Demand
+from brokerwise.planners.colocate.bound import (
+    counted,
+    groups_of,
+    pairwise,
+    rounded_bound,
+)
+from brokerwise.planners.colocate.columns import Relaxation, fewer, packing_of, rows_of
 from brokerwise.planners.colocate.feasibility import Oracle
-from brokerwise.planners.colocate.problem import Problem
+from brokerwise.planners.colocate.problem import Demand, Problem
+from brokerwise.planners.colocate.sets import Classes, Enumeration, along, chains_of
 from brokerwise.planners.control import never
 
 PLENTY = 10**9

@@ -1,4 +1,4 @@
-"""Which topics may share a broker: as defined, in batches, and asked once."""
+"""What was said of sets is kept, and asked for once."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,69 @@ from hypothesis import strategies as st
 from tests.planners.colocate.cases import Literal, oracle_of, problems, table_of
 from tests.planners.colocate.predictors import Counting, Function, Queueing, Random
 
+from brokerwise.kernels.colocate import heavier
+from brokerwise.model.arrays import Bools, Int32s
 from brokerwise.model.errors import InputError
-from brokerwise.planners.colocate.demand import Demand
-from brokerwise.planners.colocate.feasibility import Oracle
-from brokerwise.planners.colocate.problem import Problem, Seen
+from brokerwise.planners.colocate.feasibility import Oracle, VerdictTable
+from brokerwise.planners.colocate.problem import Demand, Observation, Problem
+
+
+def rule(rows: Int32s) -> Bools:
+    return np.asarray(rows.sum(axis=1) % 3 != 0, np.bool_)
+
+
+@given(
+    batches=st.lists(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=30),
+        max_size=6,
+    )
+)
+def test_each_set_is_judged_once(batches: list[list[tuple[int, int]]]) -> None:
+    kept, asked = VerdictTable(2), list[tuple[int, ...]]()
+
+    def judge(rows: Int32s) -> Bools:
+        asked.extend(map(tuple, rows.tolist()))
+        return rule(rows)
+
+    for batch in batches:
+        rows = np.array(batch, np.int32).reshape(-1, 2)
+        assert kept.look_up(rows, judge).tolist() == rule(rows).tolist()
+    assert len(asked) == len(set(asked)) == len(kept)
+    longer = np.array([(a, b, 3) for a in range(6) for b in range(6)], np.int32)
+    known = {row for row in asked if not rule(np.array([row], np.int32))[0]}
+    for row, refuted in zip(longer.tolist(), kept.refuted(longer), strict=True):
+        parts = {(row[0], row[1]), (row[0], row[2]), (row[1], row[2])}
+        assert refuted == bool(parts & known)
+
+
+def test_a_hundred_thousand_sets_find_room() -> None:
+    rng = np.random.default_rng(1)
+    kept = VerdictTable(6)
+    rows = rng.integers(0, 5000, (100_000, 6)).astype(np.int32)
+    for part in np.array_split(rows, 7):
+        assert (kept.look_up(part, rule) == rule(part)).all()
+
+    def never_asked(rows: Int32s) -> Bools:
+        raise AssertionError("asked again")
+
+    assert (kept.look_up(rows, never_asked) == rule(rows)).all()
+
+
+@given(
+    sizes=st.lists(st.tuples(*3 * [st.integers(0, 3)]), min_size=1, max_size=8),
+    count=st.integers(0, 4),
+)
+def test_heavier_is_no_lighter_in_any_respect(
+    sizes: list[tuple[int, int, int]], count: int
+) -> None:
+    columns = np.array(sizes, float).T.copy()
+    every = np.arange(len(sizes), dtype=np.int32)
+    some = every[:count]
+    expected = [
+        any(all(a >= b for a, b in zip(one, sizes[o], strict=True)) for o in some)
+        for one in sizes
+    ]
+    assert heavier(columns, every, some).tolist() == expected
 
 
 @st.composite
@@ -25,7 +84,7 @@ def observed(draw: st.DrawFn) -> tuple[Problem, Demand]:
         topics = draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=3))
         shares = [draw(st.sampled_from([0.5, 1.0])) for _ in topics]
         rates = problem.topics.rate_per_second[sorted(topics)] * shares
-        seen.append(Seen(tuple(sorted(topics)), tuple(rates.tolist())))
+        seen.append(Observation(tuple(sorted(topics)), tuple(rates.tolist())))
     cut = draw(st.integers(0, len(seen)))
     return (
         Problem(
@@ -112,6 +171,6 @@ def test_a_model_for_fewer_topics_and_wrong_figures_are_refused() -> None:
     with pytest.raises(InputError, match="k: found 0"):
         Problem(topics, Queueing(), 0)
     with pytest.raises(InputError, match="from 0 to 0"):
-        Problem(topics, Queueing(), 2, missed=(Seen((1,), (1.0,)),))
+        Problem(topics, Queueing(), 2, missed=(Observation((1,), (1.0,)),))
     with pytest.raises(InputError, match="each topic once"):
-        Seen((1, 1), (1.0, 1.0))
+        Observation((1, 1), (1.0, 1.0))

@@ -11,9 +11,7 @@ from tests.tiers import examples
 
 from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.plan import Status
-from brokerwise.planners.colocate.demand import Demand
-from brokerwise.planners.colocate.options import ALGORITHMS, Options
-from brokerwise.planners.colocate.problem import Problem
+from brokerwise.planners.colocate.problem import ALGORITHMS, Demand, Options, Problem
 from brokerwise.planners.colocate.solve import solve
 
 

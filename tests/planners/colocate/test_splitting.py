@@ -17,9 +17,7 @@ from brokerwise.planners.colocate.alone import (
     misses,
     replicas_needed,
 )
-from brokerwise.planners.colocate.demand import Demand
-from brokerwise.planners.colocate.options import Options
-from brokerwise.planners.colocate.problem import Problem, Seen
+from brokerwise.planners.colocate.problem import Demand, Observation, Options, Problem
 from brokerwise.planners.colocate.solve import solve
 
 BUSY = table_of((10, 350), (10, 20), (5, 40), target=100.0)
@@ -134,7 +132,7 @@ def test_what_a_slow_topic_has_at_best_is_said() -> None:
 
 def test_a_topic_seen_to_miss_alone_is_cut_or_refused() -> None:
     topics = table_of((10, 30), (10, 20))
-    missed = (Seen((0,), (20.0,)),)
+    missed = (Observation((0,), (20.0,)),)
     problem = Problem(topics, Queueing(), 2, missed=missed)
     assert solve(problem, Options()).reason.endswith(
         "it was seen to; only rates below 20 a second were not seen to, so 2 replicas "
@@ -145,7 +143,7 @@ def test_a_topic_seen_to_miss_alone_is_cut_or_refused() -> None:
 
 
 def test_a_topic_seen_to_meet_its_target_is_not_cut() -> None:
-    problem = Problem(BUSY, Queueing(), 3, met=(Seen((0, 1), (350.0, 20.0)),))
+    problem = Problem(BUSY, Queueing(), 3, met=(Observation((0, 1), (350.0, 20.0)),))
     plan = solve(problem, Options())
     assert plan.replicas.number.tolist() == [0] * len(BUSY)
     assert plan.objective == 2

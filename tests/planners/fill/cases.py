@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 from tests.planners.fill.oracle import Topic, worth
 
-from brokerwise.planners.fill.demand import Demand
-from brokerwise.planners.fill.draft import Draft
+from brokerwise.model.arrays import Int64s
+from brokerwise.planners.fill.problem import Demand, Draft
 
 Case = tuple[list[Topic], list[int]]
 """Topics, and the capacities of brokers."""
@@ -24,6 +24,11 @@ def demand_of(topics: Sequence[Topic]) -> Demand:
     columns = np.array(classes, np.int64).reshape(-1, 3).T.copy()
     rates = np.array([rate for rate, _ in topics], np.int64)
     return Demand.of_classes(rates, *columns)
+
+
+def demand_of_counts(rates: Int64s, followers: Int64s) -> Demand:
+    """Topics with so many pairs, each worth its rate."""
+    return Demand.of_classes(rates, np.arange(len(rates)), rates, followers)
 
 
 def carried(case: Case) -> Case:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from brokerwise.planners.fill.columns import fill
+from brokerwise.planners.fill.columns import search
 
 
 class After:
@@ -21,5 +21,5 @@ class After:
 @contextmanager
 def little_work(steps: int) -> Iterator[None]:
     """Searches may take so many steps only."""
-    with patch.object(fill, "WORK", steps):
+    with patch.object(search, "WORK", steps):
         yield

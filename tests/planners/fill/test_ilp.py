@@ -14,13 +14,12 @@ from tests.tiers import examples
 from brokerwise.model.errors import InputError
 from brokerwise.planners.control import Stop, never
 from brokerwise.planners.fill import ilp
-from brokerwise.planners.fill.draft import Draft
-from brokerwise.planners.fill.found import Found
-from brokerwise.planners.fill.heuristics import greedy
+from brokerwise.planners.fill.filling import greedy
 from brokerwise.planners.fill.ilp import fill_by_ilp
+from brokerwise.planners.fill.problem import Draft, SearchResult
 
 
-def found_by_ilp(case: Case, stop: Stop = never) -> tuple[int, Found]:
+def found_by_ilp(case: Case, stop: Stop = never) -> tuple[int, SearchResult]:
     topics, capacities = case
     demand = demand_of(topics)
     begin = greedy(demand, np.array(capacities))

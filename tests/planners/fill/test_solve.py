@@ -18,10 +18,9 @@ from brokerwise.auditing.memory import violations
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.plan import Plan, Status
-from brokerwise.model.weights import PLAIN, Weights
-from brokerwise.model.workload import Workload
+from brokerwise.model.workload import PLAIN, Weights, Workload
 from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
-from brokerwise.planners.fill.options import ALGORITHMS, BOUNDS, Options
+from brokerwise.planners.fill.problem import ALGORITHMS, BOUNDS, Options
 from brokerwise.planners.fill.solve import Problem, solve
 
 TOPICS = 4

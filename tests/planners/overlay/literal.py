@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 
 from brokerwise.model.arrays import Int32s
-from brokerwise.planners.overlay.demand import Demand
+from brokerwise.planners.overlay.problem import Demand
 
 Weights = dict[tuple[int, int], int]
 """Traffic on the link of a user to a broker."""

@@ -8,11 +8,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.model.metric import distances, shortest_paths
 from brokerwise.model.names import Names
-from brokerwise.model.network import OUT_OF_REACH, Network, Published, Wanted
+from brokerwise.model.network import (
+    OUT_OF_REACH,
+    Network,
+    Published,
+    Wanted,
+    distances,
+    shortest_paths,
+)
 from brokerwise.model.subchannels import Subchannels
-from brokerwise.planners.overlay.demand import Demand
+from brokerwise.planners.overlay.problem import Demand
 
 AMPLE = 2**40
 """A capacity that is never used up."""

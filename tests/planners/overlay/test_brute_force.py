@@ -10,13 +10,13 @@ from tests.planners.overlay import literal_cost
 from tests.planners.overlay.networks import network_of, networks
 from tests.tiers import examples
 
-from brokerwise.kernels.overlay_core import FAR
+from brokerwise.kernels.overlay_forwarding import FAR
 from brokerwise.kernels.overlay_local import move_costs, move_user
+from brokerwise.kernels.overlay_packing import one_of
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.model.metric import distances, shortest_paths
-from brokerwise.model.network import Network
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Evaluation
+from brokerwise.model.network import Network, distances, shortest_paths
+from brokerwise.planners.overlay.problem import Demand
+from brokerwise.planners.overlay.wiring import Evaluation
 
 
 @st.composite
@@ -31,55 +31,23 @@ def wired(draw: st.DrawFn, *, ample: bool = False) -> tuple[Network, Int32s]:
 def with_tables(found: Evaluation, kept: bool) -> Evaluation:
     """As it is for small networks, or as it is for those that are too large for
     tables."""
-    return found if kept else replace(found, tables=np.zeros((0, 0, 0), np.int64))
-
-
-def lists_of(demand: Demand, user: int) -> tuple[Int32s, Int64s, Int32s]:
-    sent = slice(demand.rate_offsets[user], demand.rate_offsets[user + 1])
-    wants = slice(demand.wanted_offsets[user], demand.wanted_offsets[user + 1])
-    return demand.rate_subchannels[sent], demand.rates[sent], demand.wanted[wants]
+    if kept:
+        return found
+    without = found.forwarded._replace(tables=np.zeros((0, 0, 0), np.int64))
+    return replace(found, forwarded=without)
 
 
 def changes_of(demand: Demand, found: Evaluation, user: int) -> Int64s:
     """What moving one user would change, by the kernel."""
     changes = np.empty(demand.brokers, np.int64)
-    move_costs(
-        demand.load[user],
-        demand.access[user],
-        *lists_of(demand, user),
-        found.wiring.broker[user],
-        demand.capacity - found.wiring.load,
-        demand.core,
-        found.wiring.followers,
-        found.wiring.sources,
-        found.weights,
-        found.costs,
-        found.tables,
-        found.sums,
-        found.known,
-        changes,
-    )
+    room = demand.capacity - found.wiring.load
+    move_costs(user, demand.everyone, room, found.wiring, found.forwarded, changes)
     return changes
 
 
 def move(demand: Demand, found: Evaluation, user: int, target: int) -> None:
     """Move one user, by the kernel."""
-    move_user(
-        demand.load[user],
-        *lists_of(demand, user),
-        found.wiring.broker[user],
-        target,
-        demand.core,
-        found.wiring.load,
-        found.wiring.followers,
-        found.wiring.sources,
-        found.weights,
-        found.costs,
-        found.tables,
-        found.sums,
-        found.known,
-    )
-    found.wiring.broker[user] = target
+    move_user(user, target, demand.everyone, found.wiring, found.forwarded)
 
 
 def assert_as_fresh(demand: Demand, found: Evaluation) -> None:
@@ -87,8 +55,8 @@ def assert_as_fresh(demand: Demand, found: Evaluation) -> None:
     for field in ("load", "followers", "sources"):
         kept, new = getattr(found.wiring, field), getattr(fresh.wiring, field)
         np.testing.assert_array_equal(kept, new, err_msg=field)
-    np.testing.assert_array_equal(found.weights, fresh.weights)
-    np.testing.assert_array_equal(found.costs, fresh.costs)
+    np.testing.assert_array_equal(found.forwarded.weights, fresh.forwarded.weights)
+    np.testing.assert_array_equal(found.forwarded.costs, fresh.forwarded.costs)
 
 
 def assert_changes(network: Network, broker: Int32s, user: int, by: Int64s) -> None:
@@ -126,9 +94,10 @@ def test_only_what_another_user_wants_is_sent(network: Network) -> None:
     for user in range(demand.users):
         others = interests[:user] + interests[user + 1 :]
         sent = {c: r for c, r in rates[user].items() if any(c in o for o in others)}
-        rows, found, wants = lists_of(demand, user)
+        own = one_of(demand.everyone, user)
+        rows, found = own.rate_subchannels, own.rates
         assert dict(zip(rows.tolist(), found.tolist(), strict=True)) == sent
-        assert wants.tolist() == sorted(interests[user])
+        assert own.wanted.tolist() == sorted(interests[user])
         for c, rate in sent.items():
             total[c] += rate
     assert demand.total.tolist() == total

@@ -13,9 +13,9 @@ from tests.tiers import examples
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.names import Names
 from brokerwise.model.network import Network
-from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS
 from brokerwise.planners.overlay.placing import Unplaced, refusal, settled
+from brokerwise.planners.overlay.problem import Demand
 
 Heuristic = Callable[[Demand, int], Int32s | Unplaced]
 SEEDS = st.integers(0, 2**32)

@@ -14,11 +14,15 @@ from tests.tiers import examples
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.planners.control import Stop, never
-from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.heuristics import HEURISTICS
-from brokerwise.planners.overlay.ilp import IlpAnswer, solve_ilp, spanning_trees
+from brokerwise.planners.overlay.ilp import (
+    IlpAnswer,
+    Program,
+    solve_ilp,
+    spanning_trees,
+)
 from brokerwise.planners.overlay.placing import Unplaced
-from brokerwise.planners.overlay.program import Program
+from brokerwise.planners.overlay.problem import Demand
 from brokerwise.planners.overlay.tree import spanning_tree
 
 

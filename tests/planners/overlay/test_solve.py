@@ -1,7 +1,6 @@
 """From a network to a plan: every algorithm, the bound, the local search."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,25 +11,18 @@ from tests.planners.overlay.networks import networks
 from tests.tiers import examples
 
 from brokerwise.auditing.overlay import overlay_violations
-from brokerwise.model.arrays import Int32s
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Status
 from brokerwise.pipeline.network_generate import NetworkSettings, generate
 from brokerwise.planners.control import never
 from brokerwise.planners.overlay import placing
-from brokerwise.planners.overlay.bound import lower_bound
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Evaluation, costs_of
+from brokerwise.planners.overlay.bound import find_prices, lower_bound, priced
 from brokerwise.planners.overlay.heuristics import HEURISTICS
-from brokerwise.planners.overlay.local import converged
-from brokerwise.planners.overlay.moves import Known, moves_of
-from brokerwise.planners.overlay.options import ALGORITHMS, Options
-from brokerwise.planners.overlay.prices import find_prices, priced
-from brokerwise.planners.overlay.search import Answer, search
-from brokerwise.planners.overlay.solve import solve
-from brokerwise.planners.overlay.starts import gathered
-from brokerwise.planners.overlay.wiring import Wiring
+from brokerwise.planners.overlay.local import converged, gathered
+from brokerwise.planners.overlay.problem import ALGORITHMS, Demand, Options
+from brokerwise.planners.overlay.solve import Answer, search, solve
+from brokerwise.planners.overlay.wiring import costs_of
 
 REGIMES = {
     "plane": NetworkSettings(users=300, brokers=12, subchannels=20),
@@ -173,79 +165,6 @@ def test_gathering_brings_those_who_want_the_same_together() -> None:
     assert isinstance(before, np.ndarray)
     after = gathered(demand, before, demand.heaviest_first)
     assert costs_of(demand, after).core < 0.8 * costs_of(demand, before).core
-
-
-def test_brokers_that_decide_for_themselves_end_where_no_move_helps() -> None:
-    network = generate(REGIMES["core"], seed=2)
-    demand = Demand.of(network)
-    broker = HEURISTICS["random"](demand, 0)
-    assert isinstance(broker, np.ndarray)
-    cost = costs_of(demand, broker).total
-    for _ in range(30):
-        before = cost
-        for here in range(demand.brokers):
-            cost = _decide(demand, broker, here, cost)
-        if cost == before:
-            break
-    evaluation = Evaluation.of(demand, broker)
-    assert evaluation.descend(demand, demand.heaviest_first) == (0, 0)
-    assert cost == before
-
-
-def _decide(demand: Demand, broker: Int32s, here: int, cost: int) -> int:
-    """Let one broker move its users, by what it knows, and see that it was right."""
-    own = np.flatnonzero(broker == here)
-    wiring = Wiring.of(demand, broker)
-    known = Known(
-        here, _of_users(demand, own), wiring.load, wiring.followers, wiring.sources
-    )
-    for move in moves_of(known, most=1000):
-        broker[own[move.user]] = move.target
-        cost -= move.saved
-    assert costs_of(demand, broker).total == cost
-    assert (Wiring.of(demand, broker).load <= demand.capacity).all()
-    return cost
-
-
-def _of_users(demand: Demand, users: Any) -> Demand:
-    """What one broker knows of demand: its own users only."""
-
-    def taken(offsets: Any, *lists: Any) -> Any:
-        parts = [np.arange(offsets[u], offsets[u + 1]) for u in users]
-        picked = np.concatenate([np.zeros(0, np.int64), *parts])
-        ends = np.cumsum([0, *(len(part) for part in parts)])
-        return [ends, *(entries[picked] for entries in lists)]
-
-    rate_offsets, rate_subchannels, rates = taken(
-        demand.rate_offsets, demand.rate_subchannels, demand.rates
-    )
-    wanted_offsets, wanted = taken(demand.wanted_offsets, demand.wanted)
-    return replace(
-        demand,
-        access=demand.access[users],
-        load=demand.load[users],
-        rate_offsets=rate_offsets,
-        rate_subchannels=rate_subchannels,
-        rates=rates,
-        wanted_offsets=wanted_offsets,
-        wanted=wanted,
-    )
-
-
-def test_one_broker_makes_no_more_moves_than_it_may() -> None:
-    network = generate(REGIMES["plane"], seed=2)
-    demand = Demand.of(network)
-    broker = HEURISTICS["random"](demand, 0)
-    assert isinstance(broker, np.ndarray)
-    wiring = Wiring.of(demand, broker)
-    own = np.flatnonzero(broker == 0)
-    known = Known(
-        0, _of_users(demand, own), wiring.load, wiring.followers, wiring.sources
-    )
-    moves = moves_of(known, most=3)
-    assert len(moves) == 3
-    assert moves == moves_of(known, most=1000)[:3]
-    assert all(move.saved > 0 and move.target != 0 for move in moves)
 
 
 def test_a_search_that_is_stopped_says_so_and_keeps_the_best() -> None:

@@ -11,23 +11,24 @@ from hypothesis import strategies as st
 from tests.planners.fill.stopping import After
 from tests.planners.overlay import literal_cost
 from tests.planners.overlay.networks import network_of, networks
-from tests.planners.overlay.test_brute_force import crowd, lists_of
+from tests.planners.overlay.test_brute_force import crowd
 from tests.tiers import examples
 
-from brokerwise.kernels.overlay_core import FAR
-from brokerwise.kernels.overlay_tree_moves import tree_move_costs, tree_move_user
+from brokerwise.kernels.overlay_forwarding import FAR
+from brokerwise.kernels.overlay_packing import one_of
+from brokerwise.kernels.overlay_tree import tree_move_costs, tree_move_user
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.network import Network
 from brokerwise.planners.control import never
-from brokerwise.planners.overlay import tree_local as search
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.tree import spanning_tree, tree_costs
-from brokerwise.planners.overlay.tree_local import (
+from brokerwise.planners.overlay import tree as search
+from brokerwise.planners.overlay.problem import Demand
+from brokerwise.planners.overlay.tree import (
     TreeEvaluation,
-    improve_tree,
+    links_of,
+    settled,
+    spanning_tree,
     tree_local,
 )
-from brokerwise.planners.overlay.wiring import Wiring
 
 Case = tuple[Network, Int32s, Int32s]
 
@@ -60,52 +61,28 @@ def literally(network: Network, broker: Int32s, tree: Int32s) -> int:
 
 
 def assert_as_fresh(demand: Demand, found: TreeEvaluation) -> None:
-    tree = found.hanging.links(demand.core)
+    tree = links_of(found.tree, demand.core)
     fresh = TreeEvaluation.of(demand, found.wiring.broker, tree)
     for field in ("load", "followers", "sources"):
         kept, new = getattr(found.wiring, field), getattr(fresh.wiring, field)
         np.testing.assert_array_equal(kept, new, err_msg=field)
     for field in ("fans", "sent", "traffic"):
-        kept, new = getattr(found, field), getattr(fresh, field)
+        kept, new = getattr(found.carried, field), getattr(fresh.carried, field)
         np.testing.assert_array_equal(kept, new, err_msg=field)
 
 
 def changes_of(demand: Demand, found: TreeEvaluation, user: int) -> Int64s:
     changes = np.empty(demand.brokers, np.int64)
-    tree = found.hanging
-    tree_move_costs(
-        demand.load[user],
-        demand.access[user],
-        *lists_of(demand, user),
-        found.wiring.broker[user],
-        demand.capacity - found.wiring.load,
-        tree.order,
-        tree.parent,
-        tree.up,
-        found.fans,
-        found.sent,
-        changes,
-    )
+    home, room = found.wiring.broker[user], demand.capacity - found.wiring.load
+    own = one_of(demand.everyone, user)
+    tree_move_costs(own, home, room, found.tree, found.carried, changes)
     return changes
 
 
 def move(demand: Demand, found: TreeEvaluation, user: int, target: int) -> None:
-    wiring, tree = found.wiring, found.hanging
-    tree_move_user(
-        demand.load[user],
-        *lists_of(demand, user),
-        wiring.broker[user],
-        target,
-        wiring.load,
-        wiring.followers,
-        wiring.sources,
-        tree.parent,
-        tree.depth,
-        found.fans,
-        found.sent,
-        found.traffic,
-    )
-    wiring.broker[user] = target
+    own, home = one_of(demand.everyone, user), found.wiring.broker[user]
+    tree_move_user(own, home, target, found.wiring, found.tree, found.carried)
+    found.wiring.broker[user] = target
 
 
 @given(network=networks(max_brokers=6))
@@ -136,7 +113,6 @@ def test_a_wiring_on_a_tree_costs_what_the_definition_says(case: Case) -> None:
     found = TreeEvaluation.of(demand, broker, tree)
     access, core = literal_cost.costs(network, broker.tolist(), tree.tolist())
     assert (found.total(demand).access, found.total(demand).core) == (access, core)
-    assert tree_costs(demand, Wiring.of(demand, broker), tree) == core
 
 
 @settings(max_examples=examples(100))
@@ -193,7 +169,7 @@ def test_a_link_is_replaced_by_the_best_other(case: Case) -> None:
     found = TreeEvaluation.of(demand, broker, tree)
     now = literally(network, broker, tree)
     for cut in range(1, demand.brokers):
-        gone = tuple(sorted((cut, int(found.hanging.parent[cut]))))
+        gone = tuple(sorted((cut, int(found.tree.parent[cut]))))
         others = [
             literally(network, broker, other)
             for other in neighbours(tree, demand.brokers)
@@ -212,7 +188,8 @@ def test_a_link_is_replaced_by_the_best_other(case: Case) -> None:
 def test_an_improved_tree_has_no_better_neighbour(case: Case) -> None:
     network, broker, tree = case
     demand = Demand.of(network)
-    found = improve_tree(demand, Wiring.of(demand, broker), tree, never)
+    better = settled(demand, TreeEvaluation.of(demand, broker, tree), never)
+    found = links_of(better.tree, demand.core)
     cost = literally(network, broker, found)
     assert cost <= literally(network, broker, tree)
     for other in neighbours(found, demand.brokers):

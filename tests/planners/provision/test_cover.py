@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.planners.provision.cover import (
     cheapest_cover,
     cover_bound,

@@ -8,16 +8,14 @@ from hypothesis import strategies as st
 from tests.tiers import examples
 
 from brokerwise.auditing.memory import violations
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
+from brokerwise.model.fleet import Fleet, Prices
 from brokerwise.model.plan import Status
 from brokerwise.model.workload import Workload
 from brokerwise.planners.provision import portfolio
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing.field import Field
-from brokerwise.planners.provision.packing.pack import PACKINGS, Demand
-from brokerwise.planners.provision.packing.steps import Counter
-from brokerwise.planners.provision.portfolio import SELECTIONS
+from brokerwise.planners.provision.packing.attempt import Field
+from brokerwise.planners.provision.packing.pack import PACKINGS
+from brokerwise.planners.provision.packing.pieces import Counter, Demand
+from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.solve import Problem, solve
 
 COMBINATIONS = [(s, p) for s in SELECTIONS for p in PACKINGS]

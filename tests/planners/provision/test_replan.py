@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 
 from brokerwise.kernels.keeping import TOLERANCE, Tally, keep_block
 from brokerwise.kernels.selection import Rule, Topics
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.planners.provision.layout import Former
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
-from brokerwise.planners.provision.replan import EQUAL, Proposal, Served, replan
-from brokerwise.planners.provision.staying import stay
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
+from brokerwise.planners.provision.replan import (
+    EQUAL,
+    Proposal,
+    ServedSelection,
+    replan,
+    stay,
+)
 
 Where = dict[tuple[int, int], int]  # (topic, subscriber) -> broker
 
@@ -68,7 +73,7 @@ class Case:
 
     def replan(self, most: int | None) -> tuple[Proposal | None, Proposal | None]:
         rates = np.array(self.rates, np.int64)
-        served = Served(self.tally(), self.tight, True)
+        served = ServedSelection(self.tally(), self.tight, True)
         return replan(self.former(), [served], rates, self.fleet, self.prices, most)
 
     def after(self, proposal: Proposal) -> Where:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.reproduce.emergency.fed_state import FedState
 
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.reproduce.emergency.city import (
     CHANNELS,
     METRES,

@@ -11,10 +11,8 @@ from tests.tiers import examples
 
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.errors import InputError
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.model.snapshot import Rebalancing, Snapshot
+from brokerwise.planners.balance.problem import Options, Problem
 from brokerwise.runtime.balancing.balancer import Balancer, BalancerSettings
 from brokerwise.runtime.balancing.events import (
     Command,

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from brokerwise.model.colocation import ColocationPlan, Replicas
+from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.runtime.fleet.seeds import colocation_seed, replica_names, seed_of_count
 from brokerwise.runtime.protocol.seed import SeedBroker
 

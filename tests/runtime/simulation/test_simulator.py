@@ -11,7 +11,7 @@ from tests.runtime.simulation.worlds import still_world
 from tests.tiers import examples
 
 from brokerwise.model.errors import InputError
-from brokerwise.planners.balance.options import Options
+from brokerwise.planners.balance.problem import Options
 from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.simulation import simulator
 from brokerwise.runtime.simulation.paper import Paper, paper_world

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from brokerwise.kernels.tokens import MAX_LINE_BYTES, WHITESPACE
+from brokerwise.kernels.delimited import MAX_LINE_BYTES, WHITESPACE
 from brokerwise.model.errors import InputError
 from brokerwise.storage.place import Place
 

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from brokerwise.kernels import fields, tokens
+from brokerwise.kernels import delimited
 from brokerwise.model.arrays import INT64_MAX, Int32s, Int64s
 from brokerwise.model.names import MAX_NAME_BYTES
 from brokerwise.pipeline.ingest.sources import Source
 
 # Reasons about a whole row; those about one field are FIELD + the field's status.
-WIDTH = tokens.ROW_WIDTH
-QUOTE = tokens.ROW_QUOTE
-TOO_LONG = tokens.ROW_TOO_LONG
-AFTER_QUOTE = tokens.ROW_AFTER_QUOTE
+WIDTH = delimited.ROW_WIDTH
+QUOTE = delimited.ROW_QUOTE
+TOO_LONG = delimited.ROW_TOO_LONG
+AFTER_QUOTE = delimited.ROW_AFTER_QUOTE
 NOT_JSON = 10
 CONFLICT = 11
 NOT_UTF8 = 12
@@ -118,7 +118,7 @@ def reason_text(source: Source, reason: int, found: int) -> str:
 _ROW_REASONS = {
     QUOTE: "quote not closed",
     AFTER_QUOTE: "text after a closing quote",
-    TOO_LONG: f"line over {tokens.MAX_LINE_BYTES:,} bytes",
+    TOO_LONG: f"line over {delimited.MAX_LINE_BYTES:,} bytes",
     NOT_JSON: "not a JSON object",
     NOT_UTF8: "not valid UTF-8",
     CONFLICT: "differs from another row with the same name, which was kept",
@@ -127,15 +127,15 @@ _ROW_REASONS = {
     ENDLESS: "takes longer than a trip may",
 }
 _FIELD_REASONS = {
-    fields.FIELD_EMPTY: "empty {role}",
-    fields.FIELD_TOO_LONG: f"{{role}} over {MAX_NAME_BYTES:,} bytes",
-    fields.FIELD_NOT_UTF8: "{role} is not valid UTF-8",
-    fields.FIELD_NOT_A_NUMBER: "{role} is not a whole number",
-    fields.FIELD_NEGATIVE: "negative {role}",
-    fields.FIELD_OVERFLOW: f"{{role}} over {INT64_MAX:,}",
-    fields.FIELD_NOT_A_TIME: "{role} is neither Unix seconds nor ISO 8601",
-    fields.FIELD_NOT_TEXT: "{role} is neither text nor a number",
-    fields.FIELD_NOT_DECIMAL: "{role} is not a number",
+    delimited.FIELD_EMPTY: "empty {role}",
+    delimited.FIELD_TOO_LONG: f"{{role}} over {MAX_NAME_BYTES:,} bytes",
+    delimited.FIELD_NOT_UTF8: "{role} is not valid UTF-8",
+    delimited.FIELD_NOT_A_NUMBER: "{role} is not a whole number",
+    delimited.FIELD_NEGATIVE: "negative {role}",
+    delimited.FIELD_OVERFLOW: f"{{role}} over {INT64_MAX:,}",
+    delimited.FIELD_NOT_A_TIME: "{role} is neither Unix seconds nor ISO 8601",
+    delimited.FIELD_NOT_TEXT: "{role} is neither text nor a number",
+    delimited.FIELD_NOT_DECIMAL: "{role} is not a number",
     OUTSIDE - FIELD: "{role} is outside the space",
     UNKNOWN - FIELD: "{role} is not one of the users",
     FAR - FIELD: "{role} is outside the area",

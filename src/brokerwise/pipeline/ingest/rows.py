@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from brokerwise.kernels import fields, tokens
+from brokerwise.kernels import delimited
 from brokerwise.kernels.names import gather
 from brokerwise.model.arrays import Bytes, Int32s, Int64s, read_only
 from brokerwise.model.errors import InputError
@@ -108,12 +108,12 @@ def _delimited_rows(source: Source, position: int, text: bytes) -> _Raw:
     place = np.full(source.width, -1, np.int64)
     for field, column in enumerate(source.columns):
         place[int(column)] = field
-    starts, ends, row_start, status, found, rows = tokens.split_rows(
+    starts, ends, row_start, status, found, rows = delimited.split_rows(
         buffer,
         source.delimiter,
         source.width,
         place,
-        tokens.count_lines(buffer),
+        delimited.count_lines(buffer),
         len(source.columns),
     )
     spans = [Spans(s[:rows], e[:rows]) for s, e in zip(starts, ends, strict=True)]
@@ -124,21 +124,21 @@ def _delimited_rows(source: Source, position: int, text: bytes) -> _Raw:
         status[:rows],
         found[:rows],
     )
-    return _unescaped(raw) if (raw.status == tokens.ROW_ESCAPED).any() else raw
+    return _unescaped(raw) if (raw.status == delimited.ROW_ESCAPED).any() else raw
 
 
 def _unescaped(raw: _Raw) -> _Raw:
     """Rows with doubled quotes: their quoted fields are written again, behind the
     text."""
     text = bytearray(raw.buffer.tobytes())
-    for row in np.flatnonzero(raw.status == tokens.ROW_ESCAPED):
+    for row in np.flatnonzero(raw.status == delimited.ROW_ESCAPED):
         for spans in raw.fields:
             start, end = int(spans.starts[row]), int(spans.ends[row])
             if start > 0 and text[start - 1 : start] == b'"':
                 spans.starts[row] = len(text)
                 text += text[start:end].replace(b'""', b'"')
                 spans.ends[row] = len(text)
-    status = np.where(raw.status == tokens.ROW_ESCAPED, tokens.ROW_OK, raw.status)
+    status = np.where(raw.status == delimited.ROW_ESCAPED, delimited.ROW_OK, raw.status)
     buffer = np.frombuffer(bytes(text), np.uint8)
     return _Raw(buffer, raw.fields, raw.position, status, raw.found)
 
@@ -149,7 +149,7 @@ def _json_rows(source: Source, position: int, text: bytes) -> _Raw:
     positions, status, found = [], [], []
     at = position
     for line in text.split(b"\n"):
-        if line.strip() or len(line) > tokens.MAX_LINE_BYTES:
+        if line.strip() or len(line) > delimited.MAX_LINE_BYTES:
             positions.append(at)
             problem, which = _json_row(decoder, source, line, cells)
             status.append(problem)
@@ -177,7 +177,7 @@ def _json_row(
     for field, column in enumerate(source.columns):
         cell = _json_cell(content.get(str(column)))
         if cell is None and not problem:
-            problem, which = FIELD + fields.FIELD_NOT_TEXT, field
+            problem, which = FIELD + delimited.FIELD_NOT_TEXT, field
         cells[field].append(cell or b"")
     return problem, which
 
@@ -186,10 +186,10 @@ def _json_object(
     decoder: "msgspec.json.Decoder[dict[str, Any]]", line: bytes
 ) -> tuple[dict[str, Any], int]:
     """The object on a line, or none and what is wrong with it."""
-    if len(line) > tokens.MAX_LINE_BYTES:
+    if len(line) > delimited.MAX_LINE_BYTES:
         return {}, TOO_LONG
     try:
-        return decoder.decode(line), tokens.ROW_OK
+        return decoder.decode(line), delimited.ROW_OK
     except UnicodeDecodeError:
         return {}, NOT_UTF8
     except (msgspec.DecodeError, RecursionError):
@@ -275,12 +275,12 @@ def _checked(source: Source, raw: _Raw) -> Rows:
     status, found = raw.status.copy(), raw.found.copy()
     names: dict[str, Spans] = {}
     numbers: dict[str, Any] = {}
-    usable = status == tokens.ROW_OK
+    usable = status == delimited.ROW_OK
     for field, (role, spans) in enumerate(zip(source.roles, raw.fields, strict=True)):
         decimal = role in source.kind.decimals
         if role in _NAMES and not decimal:
             names[role] = spans
-            problems = fields.check_names(
+            problems = delimited.check_names(
                 raw.buffer, spans.starts, spans.ends, MAX_NAME_BYTES, ascii_only
             )
         else:
@@ -289,13 +289,13 @@ def _checked(source: Source, raw: _Raw) -> Rows:
             if decimal:
                 _refuse_empty(numbers[role], problems, role in source.kind.required)
             elif role not in source.kind.required:
-                absent = problems == fields.FIELD_EMPTY
+                absent = problems == delimited.FIELD_EMPTY
                 numbers[role][absent] = ABSENT
-                problems[absent] = fields.FIELD_OK
-        bad = usable & (status == tokens.ROW_OK) & (problems != fields.FIELD_OK)
+                problems[absent] = delimited.FIELD_OK
+        bad = usable & (status == delimited.ROW_OK) & (problems != delimited.FIELD_OK)
         status[bad] = FIELD + problems[bad]
         found[bad] = field
-    good = status == tokens.ROW_OK
+    good = status == delimited.ROW_OK
     rejects = Rejects(source.index, raw.position[~good], status[~good], found[~good])
     if not good.all():
         names = {r: Spans(s.starts[good], s.ends[good]) for r, s in names.items()}
@@ -313,16 +313,16 @@ def _checked(source: Source, raw: _Raw) -> Rows:
 
 def _refuse_empty(values: Any, problems: Int32s, required: bool) -> None:
     if required:
-        empty = np.isnan(values) & (problems == fields.FIELD_OK)
-        problems[empty] = fields.FIELD_EMPTY
+        empty = np.isnan(values) & (problems == delimited.FIELD_OK)
+        problems[empty] = delimited.FIELD_EMPTY
 
 
 def _counts(buffer: Bytes, spans: Spans) -> tuple[Int64s, Int32s]:
-    return fields.parse_counts(buffer, spans.starts, spans.ends)
+    return delimited.parse_counts(buffer, spans.starts, spans.ends)
 
 
 def _times(buffer: Bytes, spans: Spans) -> tuple[Int64s, Int32s]:
-    return fields.parse_times(buffer, spans.starts, spans.ends)
+    return delimited.parse_times(buffer, spans.starts, spans.ends)
 
 
 def _decimals(buffer: Bytes, spans: Spans) -> tuple[Any, Int32s]:
@@ -348,7 +348,7 @@ def _decimals_one_by_one(buffer: Bytes, spans: Spans) -> tuple[Any, Int32s]:
     for i, (start, end) in enumerate(bounds):
         if end > start:
             values[i], good = _decimal(text[start:end])
-            status[i] = fields.FIELD_OK if good else fields.FIELD_NOT_DECIMAL
+            status[i] = delimited.FIELD_OK if good else delimited.FIELD_NOT_DECIMAL
     return values, status
 
 

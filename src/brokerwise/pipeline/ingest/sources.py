@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from pyarrow import fs
 
-from brokerwise.kernels.tokens import WHITESPACE
+from brokerwise.kernels.delimited import WHITESPACE
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.ingest.columns import Reading, with_columns
 from brokerwise.storage.place import Place

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from brokerwise.kernels.tokens import MAX_LINE_BYTES
+from brokerwise.kernels.delimited import MAX_LINE_BYTES
 from brokerwise.pipeline.ingest.sources import Source
 from brokerwise.storage.place import Place
 

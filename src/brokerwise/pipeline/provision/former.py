@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from brokerwise.kernels.keeping import mark_block
+from brokerwise.kernels.keeping import FormerBlock, mark_block
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Fleet
@@ -107,9 +107,7 @@ class Reader:
                 offsets,
                 lists,
                 rows.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64),
-                block.offsets,
-                block.topics,
-                block.brokers,
+                FormerBlock(block.offsets, block.topics, block.brokers),
                 former.renumbered,
                 former.topics,
                 was,

@@ -12,10 +12,9 @@ from brokerwise.model.units import checked_count
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.provision.engines import Engine
 from brokerwise.pipeline.refusal import refuse_wrong
-from brokerwise.planners.provision.ladder import Step, ladder
-from brokerwise.planners.provision.options import Options
+from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.scan import Scan
-from brokerwise.planners.provision.solve import Provisioning
+from brokerwise.planners.provision.solve import Provisioning, Step, ladder
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import HEADER, PlanHeader

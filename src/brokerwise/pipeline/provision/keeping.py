@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from brokerwise.kernels.keeping import Kept, Tally, keep_block, narrowed
+from brokerwise.kernels.keeping import KeptPairs, Tally, keep_block, narrowed
 from brokerwise.kernels.placing import Cursor, Homes, place_block
 from brokerwise.kernels.selection import Rule, Topics
 from brokerwise.model.arrays import INT64_MAX, Int32s, Int64s
@@ -22,7 +22,7 @@ from brokerwise.pipeline.provision.former import (
     read_block,
     read_names,
 )
-from brokerwise.planners.provision.staying import Staying
+from brokerwise.planners.provision.replan import Standstill
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import PlacementBlock, write_placement_part
@@ -81,7 +81,7 @@ class Keeping(Source):
             everything = np.full(len(block.needs), INT64_MAX, np.int64)
             yield Wanting(block.first, offsets, topics, everything)
 
-    def kept_blocks(self, name: str) -> Iterator[tuple[Wanting, Int32s, Kept]]:
+    def kept_blocks(self, name: str) -> Iterator[tuple[Wanting, Int32s, KeptPairs]]:
         """Blocks as they are wanted, who served them before, and what is chosen."""
         rules = self.rules.value
         reader = Reader(rules.former)
@@ -178,7 +178,7 @@ def stayed(
 
 
 def write_stayed(
-    scan: "SparkScan", source: Keeping, found: Staying, output: Output
+    scan: "SparkScan", source: Keeping, found: Standstill, output: Output
 ) -> dict[str, list[bytes]]:
     """Write that placement in tasks; the digests of each part's blocks, by name."""
     attempts = output.attempts("placement")

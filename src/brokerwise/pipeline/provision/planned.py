@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from brokerwise.pipeline.provision.job import Target
-    from brokerwise.planners.provision.options import Options
+    from brokerwise.planners.provision.portfolio import Options
 
 
 def planned_in_memory(

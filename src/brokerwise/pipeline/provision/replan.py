@@ -41,15 +41,20 @@ from brokerwise.pipeline.provision.keeping import (
 from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.planners.provision.bound import paper_bound
 from brokerwise.planners.provision.choice import Choice
-from brokerwise.planners.provision.draft import Draft
+from brokerwise.planners.provision.draft import Draft, Refusal
 from brokerwise.planners.provision.layout import Former
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
-from brokerwise.planners.provision.refusal import Refusal
-from brokerwise.planners.provision.replan import Proposal, Served, replan
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
+from brokerwise.planners.provision.portfolio import Options
+from brokerwise.planners.provision.replan import (
+    Proposal,
+    ServedSelection,
+    Standstill,
+    replan,
+    stay,
+)
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Provisioning
-from brokerwise.planners.provision.staying import Staying, stay
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import HEADER, PlanHeader, finish_plan_header
@@ -194,11 +199,11 @@ class _Job:
 
         same = np.array_equal(held.counts, anew.counts)
         if same and np.array_equal(held.kept, anew.kept):
-            selections = [Served(held, lambda: fresh.packing, True)]
+            selections = [ServedSelection(held, lambda: fresh.packing, True)]
         else:
             selections = [
-                Served(held, packed, True),
-                Served(anew, lambda: fresh.packing, False),
+                ServedSelection(held, packed, True),
+                ServedSelection(anew, lambda: fresh.packing, False),
             ]
         best, calmest = replan(
             self.runs,
@@ -238,7 +243,7 @@ class _Job:
         source: Keeping,
         fresh: Draft,
         held: Tally,
-        found: Staying,
+        found: Standstill,
     ) -> tuple[Plan, PlanHeader]:
         rates = fresh.topics.rates
         draft = self._draft(fresh, found.packing, found.brokers_from.tolist())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from pyspark import Broadcast
 
-from brokerwise.kernels.summarize_deliveries import count_deliveries
+from brokerwise.kernels.deliveries import count_deliveries
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.load import refuse_overflow
@@ -114,14 +114,7 @@ def _deliveries(some: Messages, subchannel: Int32s, interests: Interests) -> Int
         some.points,
         interests.wanted.offsets,
         interests.wanted.subchannels,
-        interests.covered,
-        interests.followers,
-        interests.certain,
-        interests.offsets,
-        interests.user,
-        interests.box,
-        interests.low,
-        interests.high,
+        interests.coverage,
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from brokerwise.kernels.deliveries import Coverage
 from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Wanted
@@ -16,31 +17,10 @@ MOST_TOUCHED = 10**8
 
 @dataclass(frozen=True, eq=False)
 class Interests:
-    """Which sub-channels users want, and how far their subscriptions cover these.
-
-    Attributes
-    ----------
-    covered
-        For each entry of `wanted`: whether one box of the user holds all of the
-        sub-channel, so that every message in it is wanted.
-    followers, certain
-        Of each sub-channel: users who want it, and those who want all of it.
-    offsets, user, box
-        For each sub-channel c, in [offsets[c], offsets[c + 1]), the boxes that hold
-        only some of it, by users who do not want all of it; ascending by user.
-    low, high
-        The boxes.
-    """
+    """Which sub-channels users want, and how far their subscriptions cover these."""
 
     wanted: Wanted
-    covered: Bools
-    followers: Int64s
-    certain: Int64s
-    offsets: Int64s
-    user: Int32s
-    box: Int32s
-    low: Float64s
-    high: Float64s
+    coverage: Coverage
 
 
 def find_interests(
@@ -63,14 +43,16 @@ def find_interests(
     by_cell = np.argsort(entries % cells, kind="stable")
     return Interests(
         Wanted(offsets_of(np.bincount(user, minlength=users)), wanted.astype(np.int32)),
-        covered,
-        np.bincount(wanted, minlength=cells),
-        np.bincount(wanted[covered], minlength=cells),
-        offsets_of(np.bincount(entries % cells, minlength=cells)),
-        (entries // cells)[by_cell].astype(np.int32),
-        boxes[by_cell].astype(np.int32),
-        low,
-        high,
+        Coverage(
+            covered,
+            np.bincount(wanted, minlength=cells),
+            np.bincount(wanted[covered], minlength=cells),
+            offsets_of(np.bincount(entries % cells, minlength=cells)),
+            (entries // cells)[by_cell].astype(np.int32),
+            boxes[by_cell].astype(np.int32),
+            low,
+            high,
+        ),
     )
 
 

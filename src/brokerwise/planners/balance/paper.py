@@ -1,15 +1,20 @@
-"""The policies of the paper: migration by load and by similarity, and the shuffle.
+"""The policies of the paper: migration by load and by similarity, and the shuffle; and
+the reasons that they give, in words.
 
-Nguyen et al., "Multistage Adaptive Load Balancing for Big Active Data Publish
-Subscribe Systems", DEBS 2019,
-Algorithm 1. A move is valid if the load of its target afterwards is less than the load
-of its source was before; with the "at most" of the print two brokers with one session
-would pass it to and fro for ever. A plan has only sessions that end elsewhere than they
-were, each once.
+Nguyen et al., "Multistage Adaptive Load Balancing for Big Active Data Publish Subscribe
+Systems", DEBS 2019, Algorithm 1. A move is valid if the load of its target afterwards
+is less than the load of its source was before; with the "at most" of the print two
+brokers with one session would pass it to and fro for ever. A plan has only sessions
+that end elsewhere than they were, each once.
 """
 
 from brokerwise.kernels.balance_paper import (
+    BALANCED,
+    COOL,
     GOING_ON,
+    IDLE,
+    SPENT,
+    STUCK,
     costs_of,
     go_to,
     migrate,
@@ -17,15 +22,69 @@ from brokerwise.kernels.balance_paper import (
     verdict,
     within_limits,
 )
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.words import ended, started
-from brokerwise.planners.balance.working import Working
+from brokerwise.kernels.balance_state import spread
+from brokerwise.model.units import told_apart
+from brokerwise.planners.balance.problem import Options
+from brokerwise.planners.balance.workspace import Workspace
+
+ENDS = {
+    GOING_ON: "moves until it was told to stop",
+    BALANCED: "moves until it is not",
+    COOL: "moves until none is",
+    IDLE: "moves until the load is low",
+    STUCK: "moves until none improves it",
+    SPENT: "moves until the budget is used up",
+}
+NOTHING = {
+    STUCK: "no move improves it",
+    SPENT: "the budget allows no move",
+    GOING_ON: "it was told to stop",
+}
 
 STEPS = 1024
 """Moves between two questions whether to stop."""
 
 
-def run_paper(working: Working, options: Options) -> str:
+def started(
+    workspace: Workspace,
+    cov_limit: float,
+    mean_limit: float,
+    hot: float | None,
+    name: str,
+) -> str:
+    """What the thresholds say to a fleet as it is; `name` is that of the second."""
+    state = workspace.state
+    match verdict(state, cov_limit, mean_limit, -1.0 if hot is None else float(hot)):
+        case status if status == IDLE:
+            mean, limit = told_apart(_whole, workspace.mean, mean_limit)
+            return f"mean load {mean} is not above {name} {limit}"
+        case status if status == BALANCED:
+            cov, limit = told_apart(_decimals, spread(state), cov_limit)
+            return f"balanced: cov {cov} is not above {limit}"
+        case status if status == COOL:
+            return f"no broker is more than {100 * (hot or 0):g} % above the mean load"
+    if hot is not None:
+        return f"a broker is more than {100 * hot:g} % above the mean load"
+    cov, limit = told_apart(_decimals, spread(state), cov_limit)
+    return f"cov {cov} is above {limit}"
+
+
+def ended(why: str, status: int, moved: bool) -> str:
+    """The reason of a migration by how it ended."""
+    if moved:
+        return f"{why}; {ENDS[status]}"
+    return f"{why}, but {NOTHING[status]}" if status in NOTHING else why
+
+
+def _decimals(number: float, more: int) -> str:
+    return f"{number:.{2 + more}f}"
+
+
+def _whole(number: float, more: int) -> str:
+    return f"{number:,.{more}f}"
+
+
+def run_paper(workspace: Workspace, options: Options) -> str:
     """Move sessions by a policy of the paper, and say why, or why none.
 
     The shuffle's test comes first; then cov is taken again, and migration follows.
@@ -36,19 +95,19 @@ def run_paper(working: Working, options: Options) -> str:
     stages = options.policy.split("+")
     reasons = []
     if "gsh" in stages:
-        reasons.append(_shuffle(working, options))
+        reasons.append(_shuffle(workspace, options))
     for scheme in ("ldm", "sdm"):
         if scheme in stages:
-            reasons.append(_migrate(working, options, similar=scheme == "sdm"))
+            reasons.append(_migrate(workspace, options, similar=scheme == "sdm"))
     return "; ".join(reasons) or "balancing is off (policy none)"
 
 
-def run_migration(working: Working, options: Options, *, similar: bool) -> int:
+def run_migration(workspace: Workspace, options: Options, *, similar: bool) -> int:
     """Migrate until it ends, and say how it ended."""
     hot = -1.0 if options.hot is None else float(options.hot)
     while not options.stop():
         ended = migrate(
-            working.state,
+            workspace.state,
             similar,
             float(options.alpha),
             float(options.beta),
@@ -60,18 +119,18 @@ def run_migration(working: Working, options: Options, *, similar: bool) -> int:
     return GOING_ON
 
 
-def _migrate(working: Working, options: Options, *, similar: bool) -> str:
+def _migrate(workspace: Workspace, options: Options, *, similar: bool) -> str:
     why = started(
-        working, float(options.alpha), float(options.beta), options.hot, "beta"
+        workspace, float(options.alpha), float(options.beta), options.hot, "beta"
     )
-    before = working.state.places.copy()
-    status = run_migration(working, options, similar=similar)
-    return ended(why, status, bool((before != working.state.places).any()))
+    before = workspace.state.places.copy()
+    status = run_migration(workspace, options, similar=similar)
+    return ended(why, status, bool((before != workspace.state.places).any()))
 
 
-def _shuffle(working: Working, options: Options) -> str:
-    state = working.state
-    why = started(working, float(options.gamma), float(options.theta), None, "theta")
+def _shuffle(workspace: Workspace, options: Options) -> str:
+    state = workspace.state
+    why = started(workspace, float(options.gamma), float(options.theta), None, "theta")
     if verdict(state, float(options.gamma), float(options.theta), -1.0) != GOING_ON:
         return f"no shuffle: {why}"
     places = shuffled(state)

@@ -6,17 +6,14 @@ import numpy as np
 
 from brokerwise.model.arrays import Bools
 from brokerwise.model.errors import InputError
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot
+from brokerwise.model.snapshot import Rebalancing, Snapshot
 from brokerwise.model.units import checked_count, told_apart
-from brokerwise.planners.balance.bound import lower_bound
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
-from brokerwise.planners.balance.search import TOLERANCE
+from brokerwise.planners.balance.planned import TOLERANCE
+from brokerwise.planners.balance.problem import Options, Problem, lower_bound
 from brokerwise.planners.balance.solve import solve
 
 MOST_TIMES = 8
-"""A fleet never grows to more than so many times its size in one step."""
+"""A fleet grows to at most this many times its size in one step."""
 
 
 @dataclass(frozen=True)

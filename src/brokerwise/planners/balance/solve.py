@@ -2,12 +2,11 @@
 
 from brokerwise.kernels.balance_paper import evacuate
 from brokerwise.model.errors import InputError
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.planners.balance.options import Options
+from brokerwise.model.snapshot import Rebalancing
 from brokerwise.planners.balance.paper import run_paper
 from brokerwise.planners.balance.planned import run_planned
-from brokerwise.planners.balance.problem import Problem
-from brokerwise.planners.balance.working import Working
+from brokerwise.planners.balance.problem import Options, Problem
+from brokerwise.planners.balance.workspace import Workspace
 
 
 def solve(problem: Problem, options: Options) -> Rebalancing:
@@ -24,12 +23,12 @@ def solve(problem: Problem, options: Options) -> Rebalancing:
             f"hot: found policy {options.policy!r}, which shuffles all brokers",
             hint="Use ldm, sdm or planned to relieve hot brokers only.",
         )
-    working = Working.of(problem, options)
-    left = evacuate(working.state, problem.closing, problem.held)
+    workspace = Workspace.of(problem, options)
+    left = evacuate(workspace.state, problem.closing, problem.held)
     held = int((problem.closing[problem.snapshot.places] & problem.held).sum())
-    leaving = _leaving(working.moves, left, held)
+    leaving = _leaving(workspace.moves, left, held)
     run = run_planned if options.policy == "planned" else run_paper
-    return working.answer(options.policy, leaving + run(working, options))
+    return workspace.answer(options.policy, leaving + run(workspace, options))
 
 
 def _leaving(moves: int, left: int, held: int) -> str:

@@ -1,14 +1,133 @@
-"""Which replicas may share a broker, by the word of the model."""
+"""Which replicas may share a broker: by what was observed, and by the word of the
+model, which is asked once about each set.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from brokerwise.model.arrays import Bools, Float64s, Int32s
-from brokerwise.planners.colocate.demand import Demand
-from brokerwise.planners.colocate.observed import Observed
-from brokerwise.planners.colocate.problem import Problem
-from brokerwise.planners.colocate.verdicts import Kept
+from brokerwise.kernels.colocate import FREE, NO, YES, Verdicts, claim, refute
+from brokerwise.model.arrays import Bools, Float64s, Int32s, Int64s
+from brokerwise.planners.colocate.problem import Demand, Observation, Problem
+
+_FIRST = 1 << 10  # slots
 
 _ROWS_AT_ONCE = 200_000  # topics of sets that one prediction is asked for
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedSets:
+    """Observed sets, by kind of replica.
+
+    `of[kind]` are the numbers of the sets that a kind counts for, then -1; `sizes`
+    are the sets' sizes. No set of kinds that is asked about has a topic twice.
+    """
+
+    of: Int64s
+    sizes: Int64s
+
+    @classmethod
+    def missed(cls, demand: Demand, seen: Sequence[Observation]) -> "ObservedSets":
+        """A replica stands for a topic that was seen at its rate or a lower one."""
+        return cls._of(demand, seen, lambda rate, then: rate >= then)
+
+    @classmethod
+    def met(cls, demand: Demand, seen: Sequence[Observation]) -> "ObservedSets":
+        """A replica stands for a topic that was seen at its rate or a higher one."""
+        return cls._of(demand, seen, lambda rate, then: rate <= then)
+
+    @classmethod
+    def _of(
+        cls,
+        demand: Demand,
+        seen: Sequence[Observation],
+        counts: Callable[[float, float], bool],
+    ) -> "ObservedSets":
+        lists: list[list[int]] = [[] for _ in range(demand.kinds)]
+        kinds, first = np.unique(demand.kind, return_index=True)
+        by_topic: dict[int, list[tuple[int, float]]] = {}
+        for kind, at in zip(kinds.tolist(), first.tolist(), strict=True):
+            row = (kind, float(demand.rate_per_second[at]))
+            by_topic.setdefault(int(demand.topic[at]), []).append(row)
+        for number, one in enumerate(seen):
+            for topic, then in zip(one.topics, one.rates, strict=True):
+                for kind, rate in by_topic.get(topic, ()):
+                    if counts(rate, then):
+                        lists[kind].append(number)
+        width = max(map(len, lists), default=0)
+        of = np.full((len(lists), width), -1)
+        for kind, numbers in enumerate(lists):
+            of[kind, : len(numbers)] = numbers
+        return cls(of, np.array([len(one.topics) for one in seen], np.int64))
+
+    def within_one(self, sets: Int32s) -> Bools:
+        """Whether all kinds of a set count for one and the same observed set."""
+        return self._counted(sets, lambda number, here: here == sets.shape[1])
+
+    def holds_one(self, sets: Int32s) -> Bools:
+        """Whether a set has kinds for every topic of some observed set."""
+        return self._counted(sets, lambda number, here: here == self.sizes[number])
+
+    def _counted(
+        self, sets: Int32s, enough: Callable[[Int64s, Int64s], Bools]
+    ) -> Bools:
+        found = np.zeros(len(sets), np.bool_)
+        if not len(self.sizes):
+            return found
+        numbers = self.of[sets]  # sets, topics, observed sets
+        for column in range(sets.shape[1]):
+            for place in range(numbers.shape[2]):
+                number = numbers[:, column, place]
+                here = (numbers == number[:, None, None]).any(axis=2).sum(axis=1)
+                found |= (number >= 0) & enough(number, here)
+        return found
+
+
+class VerdictTable:
+    """Verdicts on sets of `size` numbers each, by the sorted set."""
+
+    def __init__(self, size: int) -> None:
+        self._keys = np.zeros((_FIRST, size), np.int32)
+        self._verdicts: Verdicts = np.zeros(_FIRST, np.int8)
+        self._known = 0
+
+    def look_up(self, rows: Int32s, judge: Callable[[Int32s], Bools]) -> Bools:
+        """The verdict on each row; `judge` is asked for those that are new, once."""
+        self._make_room(len(rows))
+        slots = np.empty(len(rows), np.int64)
+        fresh = np.empty(len(rows), np.int64)
+        new = claim(self._keys, self._verdicts, rows, slots, fresh)
+        if new:
+            first = fresh[:new]
+            verdicts = judge(rows[first])
+            self._verdicts[slots[first]] = np.where(verdicts, YES, NO)
+            self._known += new
+        found: Bools = self._verdicts[slots] == YES
+        return found
+
+    def refuted(self, rows: Int32s) -> Bools:
+        """Whether a part of each row, of which these are one longer, is refused."""
+        found = np.zeros(len(rows), np.bool_)
+        refute(self._keys, self._verdicts, rows, found)
+        return found
+
+    def __len__(self) -> int:
+        return self._known
+
+    def _make_room(self, rows: int) -> None:
+        """At most half of the slots are taken, even if all rows are new."""
+        need = 2 * (self._known + rows)
+        if need <= len(self._verdicts):
+            return
+        used = self._verdicts != FREE
+        keys, verdicts = self._keys[used], self._verdicts[used]
+        slots = 1 << (need - 1).bit_length()
+        self._keys = np.zeros((slots, keys.shape[1]), np.int32)
+        self._verdicts = np.zeros(slots, np.int8)
+        at = np.empty(len(keys), np.int64)
+        claim(self._keys, self._verdicts, keys, at, np.empty(len(keys), np.int64))
+        self._verdicts[at] = verdicts
 
 
 class Oracle:
@@ -41,9 +160,9 @@ class Oracle:
         self.plain = self.monotone and not (problem.missed or problem.met)
         self.predicted = self.rows = self.agreed = self.contradicted = 0
         self._predictor = problem.predictor
-        self._missed = Observed.missed(demand, problem.missed)
-        self._met = Observed.met(demand, problem.met)
-        self._kept: dict[int, Kept] = {}
+        self._missed = ObservedSets.missed(demand, problem.missed)
+        self._met = ObservedSets.met(demand, problem.met)
+        self._kept: dict[int, VerdictTable] = {}
         self._of_kind = _first_of_each(demand.kind)
 
     def feasible(self, sets: Int32s) -> Bools:
@@ -95,7 +214,7 @@ class Oracle:
         if size == 0:
             return np.ones(len(kinds), np.bool_)
         if size not in self._kept:
-            self._kept[size] = Kept(size)
+            self._kept[size] = VerdictTable(size)
         return self._kept[size].look_up(kinds, self._judge)
 
     def _judge(self, kinds: Int32s) -> Bools:

@@ -1,19 +1,60 @@
-"""What a co-location planner is asked about."""
+"""What a co-location planner is asked, and what it has to put on brokers: topics, or
+their replicas where they are split.
+"""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
+from brokerwise.model.arrays import Float64s, Int32s, Int64s
+from brokerwise.model.colocation import TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import Predictor
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.units import checked_count
+from brokerwise.planners.control import Stage, Stop, check_name, never
+
+ALGORITHMS = ("search", "ffd", "lfs", "hybrid")
+DEFAULT_OPEN = 3
 
 DEFAULT_MARGIN = 0.1
 """Share of its target that a topic is predicted to stay below it, unless told."""
 
+MS_PER_SECOND = 1000
+
 
 @dataclass(frozen=True)
-class Seen:
+class Options:
+    """How to plan.
+
+    Attributes
+    ----------
+    open
+        With how many topics `hybrid` opens a broker (the paper's k'); at most k.
+    split
+        Cut topics that miss their target alone into replicas.
+    stop
+        Asked by long searches; once it says yes, the best so far is the answer.
+    stage
+        Entered with the name of each stage that begins.
+    """
+
+    algorithm: str = "search"
+    open: int = DEFAULT_OPEN
+    split: bool = False
+    seed: int = 0
+    stop: Stop = never
+    stage: Stage = nullcontext
+
+    def __post_init__(self) -> None:
+        check_name("algorithm", self.algorithm, ALGORITHMS)
+        checked_count(self.open, "open", least=1)
+        checked_count(self.seed, "seed")
+
+
+@dataclass(frozen=True)
+class Observation:
     """Topics that were seen on one broker together, ascending, and the rate that each
     had there."""
 
@@ -50,8 +91,8 @@ class Problem:
     predictor: Predictor
     k: int
     margin: float = DEFAULT_MARGIN
-    missed: tuple[Seen, ...] = ()
-    met: tuple[Seen, ...] = ()
+    missed: tuple[Observation, ...] = ()
+    met: tuple[Observation, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", checked_count(self.k, "k", least=1))
@@ -73,3 +114,75 @@ class Problem:
                     f"observed topics: found {seen.topics}, expected numbers from 0 "
                     f"to {len(self.topics) - 1:,}"
                 )
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """A row for each replica, by topic and number; a topic that is not split has one.
+
+    Attributes
+    ----------
+    limit_ms
+        What its prediction must not exceed: its target, less the margin.
+    kind
+        Replicas of one kind look the same to the model and were never observed: one
+        can stand in for the other.
+    load
+        Cores of processing.
+    """
+
+    topic: Int32s
+    number: Int32s
+    processing_ms: Float64s
+    rate_per_second: Float64s
+    limit_ms: Float64s
+    kind: Int32s
+    load: Float64s
+
+    @classmethod
+    def of(cls, problem: Problem, replicas: Int64s | None = None) -> "Demand":
+        """The demand of a problem with equal `replicas` of each topic."""
+        topics = problem.topics
+        count = np.ones(len(topics), np.int64) if replicas is None else replicas
+        topic = np.repeat(np.arange(len(topics)), count)
+        first = np.repeat(np.cumsum(count) - count, count)
+        processing = topics.processing_ms[topic]
+        rate = (topics.rate_per_second / count)[topic]
+        limit = topics.target_ms[topic] * (1 - problem.margin)
+        return cls(
+            topic=topic.astype(np.int32),
+            number=(np.arange(len(topic)) - first).astype(np.int32),
+            processing_ms=processing,
+            rate_per_second=rate,
+            limit_ms=limit,
+            kind=_kinds(processing, rate, limit, _observed(problem)[topic]),
+            load=processing * rate / MS_PER_SECOND,
+        )
+
+    @property
+    def kinds(self) -> int:
+        return int(self.kind.max(initial=-1)) + 1
+
+    @property
+    def split(self) -> bool:
+        """Whether any topic has several replicas."""
+        return bool(self.number.any())
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+
+def _observed(problem: Problem) -> Int64s:
+    """The number of each topic that was observed, -1 for the others."""
+    own = np.full(len(problem.topics), -1)
+    for seen in (*problem.missed, *problem.met):
+        own[list(seen.topics)] = seen.topics
+    return own
+
+
+def _kinds(*columns: Float64s | Int64s) -> Int32s:
+    if not len(columns[0]):
+        return np.zeros(0, np.int32)
+    rows = np.column_stack([column.astype(np.float64) for column in columns])
+    _, kind = np.unique(rows, axis=0, return_inverse=True)
+    return kind.reshape(-1).astype(np.int32)

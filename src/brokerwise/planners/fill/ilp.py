@@ -15,9 +15,7 @@ import numpy as np
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.planners.control import Stop
-from brokerwise.planners.fill.demand import Demand
-from brokerwise.planners.fill.draft import Draft
-from brokerwise.planners.fill.found import Found
+from brokerwise.planners.fill.problem import Demand, Draft, SearchResult
 from brokerwise.planners.highs import run, silent
 
 _MOST_VARIABLES = 2_000_000
@@ -27,7 +25,7 @@ _ROUNDING = 1e-6
 
 def fill_by_ilp(
     demand: Demand, capacities: Int64s, begin: Draft, bound: int, stop: Stop
-) -> Found:
+) -> SearchResult:
     """The best draft that HiGHS finds from `begin`; runs until it is proven, or until
     it is stopped."""
     topics, brokers = demand.topics, len(capacities)
@@ -62,7 +60,7 @@ def fill_by_ilp(
     proven = highs.getInfo().mip_dual_bound
     if np.isfinite(proven):
         bound = min(bound, floor(proven * (1 + _ROUNDING) + _ROUNDING) * int(grain))
-    return Found(best, max(bound, best.value(demand)), stopped)
+    return SearchResult(best, max(bound, best.value(demand)), stopped)
 
 
 def _possible(draft: Draft, demand: Demand, capacities: Int64s) -> bool:

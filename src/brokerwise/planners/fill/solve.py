@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.kernels.fill_select import select_best
+from brokerwise.kernels.fill_heuristics import select_best
 from brokerwise.model.arrays import INT64_MAX, Int64s, read_only
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
@@ -14,14 +14,14 @@ from brokerwise.model.interests import Interests
 from brokerwise.model.load import broker_loads
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status, gap
-from brokerwise.model.weights import PLAIN, Weights
-from brokerwise.model.workload import Workload
-from brokerwise.planners.fill.bounds import paper_bound
-from brokerwise.planners.fill.demand import Demand
-from brokerwise.planners.fill.draft import Draft
-from brokerwise.planners.fill.filling import Filling, fill_brokers
-from brokerwise.planners.fill.options import Options
-from brokerwise.planners.fill.splitting import split_bandwidth
+from brokerwise.model.workload import PLAIN, Weights, Workload
+from brokerwise.planners.fill.filling import (
+    Filling,
+    fill_brokers,
+    paper_bound,
+    split_bandwidth,
+)
+from brokerwise.planners.fill.problem import Demand, Draft, Options
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +140,7 @@ def _with_silent(demand: Demand, draft: Draft) -> Draft:
 def _selection(
     workload: Workload, weights: Weights, demand: Demand, served: Int64s
 ) -> Interests:
-    """The best so many pairs of each topic; of equals, those of lower subscribers."""
+    """The best `served` pairs of each topic; of equals, those of lower subscribers."""
     interests = workload.interests
     weight = weights.subscribers
     if weight is None:

@@ -1,35 +1,145 @@
 """What every wiring must cost at least.
 
-Access: users at their cheapest broker, with prices for brokers that are overrun
-(`prices.py`). Core: a sub-channel is on at least as many brokers as its followers need,
-and these are joined by at least as many of the cheapest links that close no circle.
+Access: users at their cheapest broker, with prices for brokers that are overrun. The
+least access cost of any wiring is at least, for any prices, what users pay if each goes
+to its cheapest broker, prices included, less what all capacity is worth. The best
+prices are found by raising those of brokers that are overrun.
 
-Where followers are spread, more can be proven. Around groups of close brokers there
-are rings (`nesting.py`): links that bring a sub-channel into a group from outside of it
-cost at least the ring's width there. So if some follower is in the group, the ring
-must be paid for. We charge it to followers whose cheapest broker is in the group, but
-never more than what it would cost them to go elsewhere: the cheapest that they can
-do is to stay, and to pay. What all users pay then is no more than any wiring costs.
+Core: a sub-channel is on at least as many brokers as its followers need, and these are
+joined by at least as many of the cheapest links that close no circle.
 
-"Outside" is one broker, the root, that the sub-channel is taken to be on. If it is
-not, to join it would cost no more than the root's longest link: that is charged to
-followers whose cheapest broker is the root, and taken off.
+Where followers are spread, more can be proven. Around groups of close brokers there are
+rings (`Nesting`): links that bring a sub-channel into a group from outside of it cost
+at least the ring's width there. So if some follower is in the group, the ring must be
+paid for. We charge it to followers whose cheapest broker is in the group, but never
+more than what it would cost them to go elsewhere: the cheapest that they can do is to
+stay, and to pay. What all users pay then is no more than any wiring costs.
+
+"Outside" is one broker, the root, that the sub-channel is taken to be on. If it is not,
+to join it would cost no more than the root's longest link: that is charged to followers
+whose cheapest broker is the root, and taken off.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from brokerwise.kernels.overlay_bound import absorb
-from brokerwise.model.arrays import Bools, Int32s, Int64s
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.nesting import Nesting
-from brokerwise.planners.overlay.prices import Prices
+from brokerwise.kernels.overlay_bound import Groups, absorb, relaxed_access
+from brokerwise.kernels.overlay_packing import pack_cheapest
+from brokerwise.model.arrays import Bools, Int32s, Int64s, read_only
+from brokerwise.planners.overlay.placing import Unplaced, empty_wiring, settled
+from brokerwise.planners.overlay.problem import Demand
 from brokerwise.planners.overlay.tree import spanning_tree
+
+_PATIENCE = 10  # rounds without progress until steps are halved
+_SMALLEST_STEP = 1e-4
 
 _OUT_OF_REACH = 2**62
 _TRIES = 400  # followers that are asked to pay for a ring
 _MOST_CHARGED = 200_000_000  # users times brokers, up to which charges are tried
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Of a unit of load on each broker, in thousandths; and the bound on the access
+    cost that they prove."""
+
+    prices: Int64s
+    bound: int
+
+
+def find_prices(demand: Demand, target: int, rounds: int) -> Prices:
+    """Good prices, by subgradient steps towards `target`, the cost of some wiring.
+
+    Each round costs O(users * brokers).
+    """
+    best = Prices(np.zeros(demand.brokers, np.int64), -1)
+    point = np.zeros(demand.brokers)
+    usage = np.zeros(demand.brokers, np.int64)
+    step, waited = 1.0, 0
+    dearest = demand.access.max(initial=0)
+    for _ in range(rounds):
+        prices = np.rint(point).astype(np.int64)
+        paid, _ = relaxed_access(demand.load, demand.access, prices, usage)
+        value = paid - worth(demand.capacity, prices)
+        waited += 1
+        if value > best.bound:
+            best, waited = Prices(prices, value), 0
+        over = (usage - demand.capacity).astype(np.float64)
+        over[(prices == 0) & (over < 0)] = 0
+        if not over.any() or value >= target or step < _SMALLEST_STEP:
+            break
+        if waited >= _PATIENCE:
+            step, waited, point = step / 2, 0, best.prices.astype(np.float64)
+            continue
+        ahead = point + step * (target - value) / (over @ over) * over
+        point = np.clip(ahead, 0, dearest)
+    return best
+
+
+def worth(capacity: Int64s, prices: Int64s) -> int:
+    """What all capacity is worth at these prices, however large."""
+    pairs = zip(capacity.tolist(), prices.tolist(), strict=True)
+    return sum(room * price for room, price in pairs)
+
+
+def priced(demand: Demand, prices: Int64s) -> Int32s | Unplaced:
+    """Each user to its cheapest broker with room, prices included; those first whose
+    second choice would cost most more."""
+    reached = demand.access >= 0
+    asked = np.where(reached, demand.access + prices, np.iinfo(np.int64).max // 2)
+    if demand.brokers > 1:
+        two = np.partition(asked, 1, axis=1)[:, :2]
+        regret = two[:, 1] - two[:, 0]
+    else:
+        regret = np.zeros(demand.users, np.int64)
+    order = np.argsort(-regret, kind="stable")
+    room, broker = empty_wiring(demand)
+    access = read_only(np.where(reached, asked, -1))
+    pack_cheapest(order, demand.load, access, room, broker)
+    return settled(demand, broker)
+
+
+@dataclass(frozen=True, eq=False)
+class Nesting:
+    """How brokers join to ever larger groups, the closest first (Kruskal).
+
+    In `order`, every group is some brokers one after the other: low[g] to high[g].
+    Group g joins another when links of cost `until[g]` are allowed, and was made by
+    links of cost `since[g]`; small groups come first. Any connected links that reach a
+    group from outside cost at least until - since within that ring around it, and
+    rings of different groups have no part in common.
+    """
+
+    order: Int32s
+    low: Int64s
+    high: Int64s
+    since: Int64s
+    until: Int64s
+
+    @classmethod
+    def of(cls, core: Int64s, tree: Int32s) -> "Nesting":
+        """From the links of the minimum spanning tree, the cheapest first."""
+        members = {broker: [broker] for broker in range(len(core))}
+        made = dict.fromkeys(members, 0)
+        group = list(range(len(core)))
+        groups: list[tuple[list[int], int, int]] = []
+        for a, b in tree.tolist():
+            first, second = group[a], group[b]
+            cost = int(core[a, b])
+            groups += [(members[g], made[g], cost) for g in (first, second)]
+            for broker in members[second]:
+                group[broker] = first
+            members[first] = members[first] + members.pop(second)
+            made[first] = cost
+        (order,) = members.values() if len(core) else ([],)
+        place = np.argsort(np.array(order, np.int64))
+        rows = sorted(
+            (len(brokers), int(place[brokers].min()), since, until)
+            for brokers, since, until in groups
+        )
+        size, low, since, until = np.array(rows, np.int64).reshape(-1, 4).T
+        return cls(np.array(order, np.int32), low, low + size, since, until)
 
 
 @dataclass(frozen=True)
@@ -125,9 +235,11 @@ class _Charges:
             self._home,
             self._offsets,
             self._followers,
-            np.concatenate([brokers, nesting.low]),
-            np.concatenate([brokers + 1, nesting.high]),
-            np.concatenate([joined, rings], axis=1),
+            Groups(
+                np.concatenate([brokers, nesting.low]),
+                np.concatenate([brokers + 1, nesting.high]),
+                np.concatenate([joined, rings], axis=1),
+            ),
             _TRIES,
             found,
         )

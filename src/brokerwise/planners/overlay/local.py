@@ -1,9 +1,9 @@
 """Local search: users move, one at a time, to the broker where the overlay costs least.
 
 This is the distributed algorithm of Zhao and Wu (2011), carried to convergence: each
-broker sends the users with most traffic where that lowers the cost of the whole.
-One move at a time gets stuck where only several together help, so the search starts
-from several wirings, and again from its best with some users gathered anew.
+broker sends the users with most traffic where that lowers the cost of the whole. One
+move at a time gets stuck where only several together help, so the search starts from
+several wirings, and again from its best with some users gathered anew.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,23 +12,79 @@ from functools import partial
 
 import numpy as np
 
-from brokerwise.model.arrays import Int32s
+from brokerwise.kernels.overlay_forwarding import core_weights
+from brokerwise.kernels.overlay_local import gather_users
+from brokerwise.model.arrays import Float64s, Int32s, Int64s
 from brokerwise.planners.control import Stop
-from brokerwise.planners.overlay.demand import Demand
-from brokerwise.planners.overlay.evaluate import Costs, Evaluation
-from brokerwise.planners.overlay.starts import emptied, gathered
-from brokerwise.planners.overlay.tree_local import TreeEvaluation, tree_local
+from brokerwise.planners.overlay.problem import Demand
+from brokerwise.planners.overlay.tree import TreeEvaluation, tree_local
+from brokerwise.planners.overlay.wiring import Costs, Evaluation, wiring_of
+
+SOFTNESS = (4.0, 1.0)
+_SWEEPS = 3  # of all users, at each softness
+_FEW = 200  # if fewer than one user in 200 move, go on to the next softness
 
 KICKS = (16_000_000, 4, 300)
-"""How often the search begins again from its best wiring: so many steps, divided by
-those of one search, but at least and at most so often."""
+"""How often the search begins again from its best wiring: these steps, divided by those
+of one search, but at least and at most this often."""
 CLOSE = 1000
-"""No more kicks within one part in so many of the bound."""
+"""No more kicks within one part in 1000 of the bound."""
 _CHUNK = 200  # users, between which it asks whether to stop
 
 
+def gathered(demand: Demand, broker: Int32s, users: Int64s) -> Int32s:
+    """A wiring in which users who want the same share brokers, made from another by
+    moving `users`, in this order.
+
+    Trades access for core: see `gather_users`. Within capacity and reach if the
+    other is. O(brokers) for each user and sub-channel that it wants, a few times.
+    """
+    wiring = wiring_of(demand, broker)
+    for softness in SOFTNESS:
+        for _ in range(_SWEEPS):
+            moves = gather_users(
+                users,
+                demand.everyone,
+                demand.capacity,
+                wiring,
+                _prices(demand, wiring.broker),
+                softness,
+                -1,
+            )
+            if moves * _FEW < len(users):
+                break
+    return wiring.broker
+
+
+def emptied(demand: Demand, broker: Int32s, closed: int) -> Int32s:
+    """The same wiring, but users on broker `closed` that have room elsewhere are sent
+    to where most is to be had of what they want, and cheaply."""
+    wiring = wiring_of(demand, broker)
+    leaving = demand.heaviest_first[broker[demand.heaviest_first] == closed]
+    gather_users(
+        leaving,
+        demand.everyone,
+        demand.capacity,
+        wiring,
+        _prices(demand, broker),
+        SOFTNESS[-1],
+        closed,
+    )
+    return wiring.broker
+
+
+def _prices(demand: Demand, broker: Int32s) -> Float64s:
+    """What one broker more costs each sub-channel: on average, as things are."""
+    wiring = wiring_of(demand, broker)
+    weights = core_weights(demand.core, wiring.followers)
+    costs = (wiring.sources * weights).sum(axis=1)
+    members = np.maximum(1, (wiring.followers > 0).sum(axis=1))
+    prices: Float64s = costs / members
+    return prices
+
+
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """A wiring that no move of one user improves, unless it was stopped.
 
     `start` is the algorithm whose wiring it began with; `rounds` counts the searches
@@ -68,7 +124,7 @@ def local(
     seed: int,
     stop: Stop,
     tree: Int32s | None = None,
-) -> Found:
+) -> SearchResult:
     """The best wiring found from any of `starts`, which are within capacity and reach,
     the best of them first.
 
@@ -92,7 +148,7 @@ def local(
         moves, rounds = moves + found.moves, rounds + 1
         if found.costs.total < best.costs.total:
             best = found
-    return Found(best.broker, best.costs, best.start, moves, rounds, best.tree)
+    return SearchResult(best.broker, best.costs, best.start, moves, rounds, best.tree)
 
 
 def _beginnings(
@@ -129,10 +185,10 @@ def _kicks(demand: Demand, seed: int) -> Iterator[Callable[[Int32s], Int32s]]:
 
 def _searched(
     demand: Demand, start: str, broker: Int32s, tree: Int32s | None, stop: Stop
-) -> Found:
+) -> SearchResult:
     if tree is None:
         wired, costs, moves = converged(demand, broker, stop)
-        return Found(wired, costs, start, moves)
+        return SearchResult(wired, costs, start, moves)
     wired, tree, moves = tree_local(demand, broker, tree, stop=stop)
     costs = TreeEvaluation.of(demand, wired, tree).total(demand)
-    return Found(wired, costs, start, moves, tree=tree)
+    return SearchResult(wired, costs, start, moves, tree=tree)

@@ -1,4 +1,4 @@
-"""Whether everybody finds room, and what to do about those who did not."""
+"""Whether all users find room, and what to do about those that did not."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from brokerwise.kernels.overlay_packing import (
     squeeze_in,
 )
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.planners.overlay.demand import Demand
+from brokerwise.planners.overlay.problem import Demand
 
 EXCHANGES = 20_000_000
 """Pairs of users that one repair may look at."""

@@ -12,8 +12,7 @@ import numpy as np
 
 from brokerwise.kernels.ascent import first_sums, receptions, weights_of
 from brokerwise.kernels.selection import Survey, Topics
-from brokerwise.model.cost import Cost, Prices
-from brokerwise.model.fleet import Fleet
+from brokerwise.model.fleet import Cost, Fleet, Prices
 from brokerwise.planners.provision.cover import cover_bound
 from brokerwise.planners.provision.scan import Scan
 
@@ -95,7 +94,7 @@ def paper_bound(survey: Survey) -> Bound:
 
 
 def plain_bound(topics: Topics, survey: Survey, fleet: Fleet) -> Bound:
-    """The least that can be sent, and topics that somebody needs received."""
+    """The least that can be sent, and topics that a subscriber needs received."""
     received = receptions(topics, survey, fleet.largest_capacity)
     incoming = int(topics.rates @ received)
     load = survey.outgoing + incoming

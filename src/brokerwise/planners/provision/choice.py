@@ -7,8 +7,7 @@ import numpy as np
 
 from brokerwise.kernels.selection import Rule, Survey, Topics
 from brokerwise.model.arrays import Float64s, Int64s
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
+from brokerwise.model.fleet import Fleet, Prices
 from brokerwise.planners.provision.scan import Scan
 
 # Pairs that `shared` looks at, over all its passes after the first, and how many of
@@ -17,7 +16,7 @@ WORK = 40_000_000
 MOST_PASSES = 3
 # A pass that saves less, as a share of all traffic, is followed by no other.
 WORTH = 0.0005
-# Not worth a pass: incoming traffic of topics that nobody needs, as a share of all.
+# Not worth a pass: incoming traffic of topics that none needs, as a share of all.
 NEGLIGIBLE = 0.002
 
 
@@ -79,7 +78,7 @@ def _shared(scan: Scan, topics: Topics, survey: Survey, dearness: float) -> Choi
     """Prefer topics that others get too: each is also received at least once.
 
     A pair is priced at its rate and its part of the topic's incoming traffic, as the
-    pass before has shared it; of topics that somebody needs anyway it has no part.
+    pass before has shared it; of topics that a subscriber needs anyway it has no part.
     Workloads that are small enough are also begun from what topics could be shared
     by, not only from what they are. The best pass is kept, so this is never worse
     than `exact` before packing.
@@ -114,7 +113,7 @@ def _prices(
 
 
 def _optional_share(rates: Int64s, survey: Survey, choice: Choice) -> float:
-    """Incoming traffic that nobody forces, as a share of all traffic."""
+    """Incoming traffic that no subscriber forces, as a share of all traffic."""
     optional = (choice.counts > 0) & (survey.forced == 0)
     total = choice.outgoing(rates) + choice.incoming(rates)
     return float(rates[optional].sum() / total) if total else 0.0

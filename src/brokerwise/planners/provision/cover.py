@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
+from brokerwise.model.fleet import Fleet, Prices
 
 # Nodes of the search; far above what fleets of a few types take.
 NODES = 50_000

@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from brokerwise.model.arrays import Bools, Int32s, Int64s
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
-from brokerwise.planners.provision.packing.pack import Packing
-from brokerwise.planners.provision.packing.pieces import Pieces
+from brokerwise.model.fleet import Fleet, Prices
+from brokerwise.planners.provision.packing.pieces import Packing, Pieces
 
 NOWHERE = -1
 
@@ -24,7 +22,7 @@ class Part(NamedTuple):
     kept: int
 
     def split(self, pairs: int) -> tuple["Part", "Part"]:
-        """The first so many pairs, and the rest; either may have all that were kept."""
+        """The first `pairs`, and the rest; either may have all that were kept."""
         rest = self.pairs - pairs
         return (
             Part(self.origin, pairs, min(pairs, self.kept)),
@@ -57,7 +55,7 @@ class Run:
         return sum(part.kept for part in self.parts if part.origin != broker)
 
     def cut(self, pairs: int) -> tuple["Run", "Run"]:
-        """The first so many pairs, and the rest, both on the broker of this run."""
+        """The first `pairs`, and the rest, both on the broker of this run."""
         before: list[Part] = []
         after: list[Part] = []
         for part in self.parts:
@@ -257,7 +255,7 @@ class Layout:
         return both
 
     def release(self, topic: int, run: Run, pairs: int, *, tail: bool) -> None:
-        """Take so many pairs, the last or the first of a run, from its broker."""
+        """Take `pairs`, the last or the first of a run, from its broker."""
         runs = self.runs[topic]
         at = runs.index(run)
         first, second = run.cut(run.pairs - pairs if tail else pairs)

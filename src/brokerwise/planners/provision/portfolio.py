@@ -1,4 +1,5 @@
-"""Every selection with every packing, of which the cheapest is kept.
+"""Every selection with every packing, of which the cheapest is kept; and what may be
+chosen about that.
 
 No algorithm in the box is always better than another: where topics are large against
 brokers, even `random` beats selections that send less. So all are tried where that is
@@ -6,32 +7,31 @@ quick, and the plan says which were.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
 from brokerwise.kernels.selection import Topics
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
-from brokerwise.planners.control import Stop, never
+from brokerwise.model.fleet import Fleet, Prices
+from brokerwise.model.units import checked_count
+from brokerwise.planners.control import Stage, Stop, check_name, never
 from brokerwise.planners.provision.bound import Bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.cover import fewest_brokers
-from brokerwise.planners.provision.packing.field import Field, Key
-from brokerwise.planners.provision.packing.pack import (
-    PACKINGS,
-    WORK,
-    Demand,
-    Packing,
-    pack,
-)
-from brokerwise.planners.provision.packing.steps import Counter
+from brokerwise.planners.provision.packing.attempt import Field, Key
+from brokerwise.planners.provision.packing.pack import PACKINGS, pack
+from brokerwise.planners.provision.packing.pieces import Counter, Demand, Packing
+from brokerwise.planners.provision.packing.tight import WORK
 
 PAIRS = 2_000_000
-"""Up to so many pairs everything is tried; beyond, one selection and one packing."""
+"""Pairs up to which everything is tried; beyond, one selection and one packing."""
 
 SELECTIONS = ("random", "greedy", "exact", "shared")
 _BY_TOPIC = ("most-free", "grouped-largest", "grouped")
+
+CHEAPEST = "cheapest"
+"""Instead of a name: every one is tried, and the cheapest is kept."""
 
 
 class Combination(NamedTuple):
@@ -46,7 +46,7 @@ class Combination(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PortfolioResult:
     """The cheapest combination, and what became of the others.
 
     `ruled_out` are proven to be no cheaper. Without a packing none was found.
@@ -104,7 +104,7 @@ class Portfolio:
     _best: tuple[Key, Combination, Packing] | None = None
     _is_proven: bool = False
 
-    def cheapest(self, asked: Sequence[Combination], pairs: int) -> Found:
+    def cheapest(self, asked: Sequence[Combination], pairs: int) -> PortfolioResult:
         """Try combinations one after the other; at least the first.
 
         If none finds a way into the limits of the fleet, others are tried that were
@@ -137,7 +137,7 @@ class Portfolio:
         combination, packing = asked[0], None
         if self._best is not None:
             _, combination, packing = self._best
-        return Found(
+        return PortfolioResult(
             combination,
             self.choose(combination.selection),
             packing,
@@ -194,3 +194,44 @@ class Portfolio:
             demand = self.demand(self.choose(selection))
             self._fields[selection] = Field(demand, Counter(self.fleet, self.prices))
         return self._fields[selection]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to plan; every combination of selection and packing works.
+
+    What is `cheapest` is tried with everything, up to 2 million pairs; beyond, it is
+    `shared` or `tight`, and the plan lists what was not tried.
+
+    Attributes
+    ----------
+    rounds
+        Of ascent for the certified bound, at most; None leaves it to the size of
+        the workload.
+    stop
+        Asked by long searches; once it says yes, the best so far is the answer.
+    stage
+        Entered with the name of each stage that begins.
+    """
+
+    selection: str = CHEAPEST
+    packing: str = CHEAPEST
+    rounds: int | None = None
+    seed: int = 0
+    stop: Stop = never
+    stage: Stage = nullcontext
+
+    def __post_init__(self) -> None:
+        check_name("selection", self.selection, (*SELECTIONS, CHEAPEST))
+        check_name("packing", self.packing, (*PACKINGS, CHEAPEST))
+        if self.rounds is not None:
+            checked_count(self.rounds, "rounds")
+        checked_count(self.seed, "seed")
+
+    @property
+    def combinations(self) -> list[Combination]:
+        """Those asked for, in the order in which they are tried."""
+        everything = self.selection == CHEAPEST, self.packing == CHEAPEST
+        selections = SELECTIONS[::-1] if everything[0] else (self.selection,)
+        packings = tuple(PACKINGS)[::-1] if everything[1] else (self.packing,)
+        return list(in_order(selections, packings))

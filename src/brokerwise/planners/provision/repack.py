@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from brokerwise.kernels.packing_fill import ROOMIEST, filled
+from brokerwise.kernels.packing_tight import ROOMIEST, filled
 from brokerwise.model.arrays import Int32s, Int64s, read_only
 from brokerwise.planners.provision.cover import cheapest_cover
 from brokerwise.planners.provision.layout import NOWHERE, Layout, Run

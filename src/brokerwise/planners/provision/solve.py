@@ -1,21 +1,24 @@
-"""The cheapest fleet that satisfies every subscriber.
+"""The cheapest fleet that satisfies every subscriber; what each step towards it takes
+off the cost; and whether it can be had for a budget.
 
-Stage 1 chooses which pairs are served (`choice`), stage 2 on which brokers
-(`packing`), and a bound says how far that can be from the best (`bound`). The stages
-and their order are Setty et al., ICDCS 2014; `shared`, `tight` and the certified
-bound are ours.
+Stage 1 chooses which pairs are served (`choice`), stage 2 on which brokers (`packing`),
+and a bound says how far that can be from the best (`bound`). The stages and their order
+are Setty et al., ICDCS 2014; `shared`, `tight` and the certified bound are ours.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
+
+import numpy as np
 
 from brokerwise.kernels.selection import Survey, Topics
 from brokerwise.model.arrays import Int64s
-from brokerwise.model.cost import Prices
 from brokerwise.model.errors import InputError
-from brokerwise.model.fleet import Fleet
-from brokerwise.model.plan import Plan
-from brokerwise.model.units import checked_count
+from brokerwise.model.fleet import Fleet, Prices
+from brokerwise.model.plan import Plan, Status
+from brokerwise.model.units import checked_count, checked_price
 from brokerwise.model.workload import Workload
 from brokerwise.planners.provision.bound import (
     Bound,
@@ -24,14 +27,30 @@ from brokerwise.planners.provision.bound import (
     paper_bound,
 )
 from brokerwise.planners.provision.choice import Choice, carried, choose, dearness
-from brokerwise.planners.provision.draft import Draft
-from brokerwise.planners.provision.options import Options
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
-from brokerwise.planners.provision.portfolio import SELECTIONS, Portfolio
-from brokerwise.planners.provision.refusal import not_found, out_of_reach, too_small
+from brokerwise.planners.provision.draft import (
+    Draft,
+    not_found,
+    out_of_reach,
+    too_small,
+)
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
+from brokerwise.planners.provision.portfolio import SELECTIONS, Options, Portfolio
 from brokerwise.planners.provision.scan import MemoryScan, Scan
 
 LARGEST_RATE = 2**60
+
+STEPS = (
+    ("naive", "random", "first-fit"),
+    ("(a)", "greedy", "first-fit"),
+    ("(b)", "greedy", "grouped"),
+    ("(c)", "greedy", "grouped-largest"),
+    ("(d)", "greedy", "most-free"),
+    ("(e)", "greedy", "custom"),
+    ("ours", "shared", "tight"),
+)
+"""The naive plan, the optimisations (a) to (e) of the paper's figures 2 and 3, ours."""
+OURS = STEPS[-1][0]
 
 
 @dataclass(frozen=True)
@@ -209,3 +228,65 @@ def _refuse_enormous(rates: Int64s) -> None:
             f"{LARGEST_RATE:,} (2^60)",
             hint="Count in larger units.",
         )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One way to plan and what it comes to; None where limits left no packing."""
+
+    name: str
+    selection: str
+    packing: str
+    brokers: int | None
+    load: int | None
+    cost: float | None
+
+
+def ladder(provisioning: Provisioning, draft: Draft) -> Iterator[Step]:
+    """The steps one after the other, as they are planned; the last is the draft.
+
+    `first-fit` looks at every pair on its own, which takes most of the time.
+    """
+    fleet, prices, topics = draft.fleet, draft.prices, draft.topics
+    for name, selection, packing in STEPS:
+        if name == OURS:
+            selection, packing = draft.options["selection"], draft.options["packing"]
+            found = draft.packing
+        else:
+            _, choice = provisioning.choice(fleet, selection)
+            found = provisioning.pack(packing, topics, fleet, prices, choice)
+        if found is None:
+            yield Step(name, selection, packing, None, None, None)
+            continue
+        rates, runs = topics.rates, found.placement
+        incoming = int(rates[runs.topic].sum())
+        outgoing = int(rates[runs.topic] @ runs.pairs)
+        number = np.bincount(found.broker_type, minlength=len(fleet.broker_types))
+        cost = prices.cost(number.tolist(), incoming, outgoing)
+        yield Step(
+            name,
+            selection,
+            packing,
+            len(found.broker_type),
+            incoming + outgoing,
+            cost.total,
+        )
+
+
+class Answer(StrEnum):
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+def affordable(plan: Plan, budget_usd: float) -> Answer:
+    """Yes if the plan costs no more than the budget, no if its bound does, else
+    unknown: a better plan than this one may exist, or one though none was found."""
+    budget_usd = checked_price(budget_usd, "budget")
+    if plan.status is Status.UNKNOWN:
+        return Answer.UNKNOWN
+    if plan.objective is None or plan.bound is None:
+        raise InputError("budget: an infeasible problem has no cost")
+    if plan.objective <= budget_usd:
+        return Answer.YES
+    return Answer.NO if plan.bound > budget_usd else Answer.UNKNOWN

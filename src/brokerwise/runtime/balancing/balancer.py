@@ -12,10 +12,9 @@ from math import isfinite
 import numpy as np
 
 from brokerwise.model.errors import InputError
-from brokerwise.model.rebalancing import Rebalancing
+from brokerwise.model.snapshot import Rebalancing
 from brokerwise.model.units import checked_count
-from brokerwise.planners.balance.options import Options
-from brokerwise.planners.balance.problem import Problem
+from brokerwise.planners.balance.problem import Options, Problem
 from brokerwise.planners.balance.solve import solve as solve_balance
 from brokerwise.runtime.balancing.events import (
     Command,

@@ -12,8 +12,7 @@ import numpy as np
 
 from brokerwise.model.arrays import Bools
 from brokerwise.model.errors import InputError
-from brokerwise.model.rebalancing import Rebalancing
-from brokerwise.model.snapshot import Snapshot
+from brokerwise.model.snapshot import Rebalancing, Snapshot
 from brokerwise.planners.balance.problem import Problem
 
 Key: TypeAlias = Hashable

@@ -8,12 +8,11 @@ from brokerwise.auditing.colocation import audit_colocation_directory
 from brokerwise.auditing.findings import Findings
 from brokerwise.auditing.memory import audit_directory
 from brokerwise.auditing.overlay import audit_overlay_directory
-from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.errors import InputError, MissingBasisError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN, Plan
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
 from brokerwise.runtime.fleet.seeds import colocation_seed, overlay_seed, placement_seed
 from brokerwise.runtime.protocol.names import is_pattern, matches

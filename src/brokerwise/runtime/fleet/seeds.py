@@ -13,12 +13,11 @@ from operator import itemgetter
 
 import numpy as np
 
-from brokerwise.model.colocation import ColocationPlan, replica_name
+from brokerwise.model.colocation import ColocationPlan, TopicTable, replica_name
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan, Trees
 from brokerwise.model.plan import Plan
-from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
 from brokerwise.runtime.protocol.fleet import Axis, Branch, OverlayPart
 from brokerwise.runtime.protocol.names import refusal

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from brokerwise.latency.design import Design
-from brokerwise.latency.drawing import Configuration, most_publishers, up_to_load
+from brokerwise.latency.design import Configuration, Design, most_publishers, up_to_load
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows

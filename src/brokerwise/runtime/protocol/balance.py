@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from brokerwise.planners.balance.options import POLICIES, PolicyOptions
+from brokerwise.planners.balance.problem import POLICIES, PolicyOptions
 from brokerwise.runtime.protocol.fields import Count, matching, one_of
 from brokerwise.runtime.protocol.fleet import PlannedMove
 

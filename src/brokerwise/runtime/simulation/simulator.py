@@ -16,7 +16,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.interests import Interests
 from brokerwise.model.snapshot import Snapshot
 from brokerwise.model.units import checked_count
-from brokerwise.planners.balance.bound import lower_bound
+from brokerwise.planners.balance.problem import lower_bound
 from brokerwise.planners.control import check_name
 from brokerwise.runtime.balancing.balancer import Balancer, BalancerSettings
 from brokerwise.runtime.balancing.events import LoadReported, MoveEnded

@@ -10,10 +10,9 @@ from tests.planners.fill.cases import demand_of
 from tests.planners.fill.oracle import Topic, most_by_highs, worth
 
 from brokerwise.planners.control import Stop, never
-from brokerwise.planners.fill.columns.case import Case
-from brokerwise.planners.fill.columns.effort import Effort
 from brokerwise.planners.fill.columns.master import Limits
-from brokerwise.planners.fill.columns.supply import Pattern, Supply
+from brokerwise.planners.fill.columns.relaxation import Case
+from brokerwise.planners.fill.columns.supply import Effort, Pattern, Supply
 
 ENOUGH = 1 << 40
 

@@ -18,17 +18,16 @@ from tests.tiers import examples
 
 from brokerwise.planners.control import never
 from brokerwise.planners.fill.columns import pricer as module
-from brokerwise.planners.fill.columns.effort import Effort
 from brokerwise.planners.fill.columns.master import Limits, Solution
-from brokerwise.planners.fill.columns.pricer import Priced, Pricer
-from brokerwise.planners.fill.columns.supply import Supply
+from brokerwise.planners.fill.columns.pricer import Pricer, PricingResult
+from brokerwise.planners.fill.columns.supply import Effort, Supply
 
 PRICE = st.floats(-3, 60) | st.integers(0, 40).map(float)
 
 
 def at_any_prices(
     topics: list[Topic], supply: Supply, limits: Limits, data: st.DataObject
-) -> Priced:
+) -> PricingResult:
     demand = demand_of(topics)
     pricer = Pricer(demand, supply.sizes, Effort(ENOUGH, never))
     solution = Solution(

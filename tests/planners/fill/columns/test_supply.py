@@ -1,6 +1,28 @@
-import numpy as np
+"""What there is to fill, and how much work a search may do."""
 
-from brokerwise.planners.fill.columns.supply import Pattern, Supply
+import numpy as np
+from tests.planners.fill.stopping import After
+
+from brokerwise.planners.control import never
+from brokerwise.planners.fill.columns.supply import Effort, Pattern, Supply
+
+
+def test_it_is_over_once_it_is_spent() -> None:
+    effort = Effort(10, never)
+    effort.spend(9)
+    assert not effort.over
+    effort.spend(1)
+    assert effort.over
+    assert not effort.stopped
+
+
+def test_a_stop_ends_it_for_good() -> None:
+    effort = Effort(10, After(1))
+    assert not effort.over
+    assert effort.over
+    assert effort.stopped
+    assert effort.over
+
 
 RATES = np.array([2, 3, 5])
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.planners.provision.packing import literal
 
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import BrokerType, Fleet
-from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
+from brokerwise.model.fleet import BrokerType, Fleet, Prices
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand, Packing
 
 
 @dataclass(frozen=True)

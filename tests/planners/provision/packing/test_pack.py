@@ -17,20 +17,13 @@ from tests.planners.provision.packing.cases import (
     nowhere,
 )
 
-from brokerwise.kernels import (
-    packing,
-    packing_fill,
-    packing_first_fit,
-    packing_rooms,
-    packing_runs,
-    packing_whole,
-)
+from brokerwise.kernels import packing_steps, packing_tight
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.model.cost import Prices
 from brokerwise.model.errors import InputError
-from brokerwise.model.fleet import BrokerType, Fleet
-from brokerwise.planners.provision.packing import attempt, field, pieces, steps
-from brokerwise.planners.provision.packing.pack import PACKINGS, Demand, pack
+from brokerwise.model.fleet import BrokerType, Fleet, Prices
+from brokerwise.planners.provision.packing import attempt, pieces
+from brokerwise.planners.provision.packing.pack import PACKINGS, pack
+from brokerwise.planners.provision.packing.pieces import Demand
 
 BY_TOPIC = ("grouped", "grouped-largest", "most-free", "custom")
 
@@ -132,18 +125,7 @@ def test_only_large_brokers_get_what_only_they_can_carry(name: str) -> None:
 @given(case=cases(limits=True, subscribers=4))
 def test_packings_are_the_same_in_plain_python(name: str, case: Case) -> None:
     found = case.pack(name)
-    modules = (
-        packing,
-        packing_fill,
-        packing_first_fit,
-        packing_rooms,
-        packing_runs,
-        packing_whole,
-        attempt,
-        field,
-        pieces,
-        steps,
-    )
+    modules = (packing_steps, packing_tight, attempt, pieces)
     with interpreted(*modules):
         again = pack(name, case.demand, case.fleet, case.prices, never, 600)
     shorter = pack(name, case.demand, case.fleet, case.prices, never, 600)

@@ -18,10 +18,10 @@ from tests.planners.provision.packing.cases import (
     nowhere,
 )
 
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import BrokerType, Fleet
+from brokerwise.model.fleet import BrokerType, Fleet, Prices
 from brokerwise.planners.provision.cover import cheapest_cover
-from brokerwise.planners.provision.packing.pack import Demand, pack
+from brokerwise.planners.provision.packing.pack import pack
+from brokerwise.planners.provision.packing.pieces import Demand
 from brokerwise.planners.provision.packing.tight import WORK
 
 

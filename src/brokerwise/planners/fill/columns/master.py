@@ -11,7 +11,7 @@ import numpy as np
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.planners.control import Stop
 from brokerwise.planners.fill.columns.supply import Pattern, Supply
-from brokerwise.planners.fill.demand import Demand
+from brokerwise.planners.fill.problem import Demand
 from brokerwise.planners.highs import run, silent
 
 Step = tuple[tuple[int, ...], int]
@@ -21,7 +21,7 @@ Limits = Mapping[Step, tuple[int, int]]
 """The least and the most number of brokers for some steps."""
 
 PENALTY = 20
-"""For each broker that a step falls short of its least: so many times all value."""
+"""For each broker that a step falls short of its least: times all value."""
 
 
 @dataclass(frozen=True, eq=False)

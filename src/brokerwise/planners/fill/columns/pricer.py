@@ -6,12 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from brokerwise.kernels.pricing import MOST_PAIRS, fill_in_turn, split_in_turn
+from brokerwise.kernels.fill_columns import (
+    MOST_PAIRS,
+    Gains,
+    Table,
+    fill_in_turn,
+    split_in_turn,
+)
 from brokerwise.model.arrays import Int64s
-from brokerwise.planners.fill.columns.effort import Effort
 from brokerwise.planners.fill.columns.master import PENALTY, Limits, Solution, Step
-from brokerwise.planners.fill.columns.supply import Pattern, Supply
-from brokerwise.planners.fill.demand import Demand
+from brokerwise.planners.fill.columns.supply import Effort, Pattern, Supply
+from brokerwise.planners.fill.problem import Demand
 
 _FINEST = 1 << 20
 _LARGEST = 1 << 61
@@ -23,7 +28,7 @@ _MOST_STEPS = 300_000_000  # between two questions whether to stop
 
 
 @dataclass(frozen=True, eq=False)
-class Priced:
+class PricingResult:
     """The best patterns at some prices, one broker after the other, and the bound.
 
     `others` are what brokers of smaller sizes would get if they came first.
@@ -84,7 +89,7 @@ class Pricer:
         supply: Supply,
         *,
         trial: bool = False,
-    ) -> Priced:
+    ) -> PricingResult:
         """Patterns that are best at a solution's prices, within what is left.
 
         `left` is how many pairs of each class there are. The bound is the Lagrangian
@@ -114,7 +119,7 @@ class Pricer:
             total += fee * (most if fee > 0 else least)
         total += self._best_of_all(supply)
         bound = total // unit // self.grain * self.grain
-        return Priced(patterns, others, improving, bound)
+        return PricingResult(patterns, others, improving, bound)
 
     def _gains(self, worth: Int64s, fees: Mapping[Step, int]) -> Int64s:
         gains: Int64s = self._pairs * worth[self._topic]
@@ -138,22 +143,33 @@ class Pricer:
         """
         there = np.flatnonzero(left)
         left, brokers_left = left[there], brokers_left[there]  # counted down below
+        offer = Gains(self._demand.rates[there], self._starts[there], gains)
+        table = Table(self._best, self._choices)
         toll = int(max(0.0, float(solution.tolls[0])) * self._unit)
         others: list[Pattern] = []
         patterns: list[Pattern] = []
         first: Int64s | None = None
         while first is None or not (supply.empty or self._effort.over):
-            same = (self._demand.rates[there], left, brokers_left, self._starts[there])
-            tables = (_MOST_STEPS, self._best, self._choices)
             if supply.bandwidth is not None:
-                found = split_in_turn(*same, gains, supply.bandwidth, toll, *tables)
+                found = split_in_turn(
+                    offer,
+                    left,
+                    brokers_left,
+                    supply.bandwidth,
+                    toll,
+                    _MOST_STEPS,
+                    table,
+                )
                 before = 0
                 numbers = np.zeros(len(found[0]) - 1, np.int64)
             else:
                 brokers = supply.brokers
-                found = fill_in_turn(*same, gains, supply.sizes[brokers], *tables)
-                sizes = np.unique(brokers)[1:]
-                before, numbers = len(sizes), np.concatenate([sizes, brokers])
+                sizes = supply.sizes[brokers]
+                found = fill_in_turn(
+                    offer, left, brokers_left, sizes, _MOST_STEPS, table
+                )
+                smaller = np.unique(brokers)[1:]
+                before, numbers = len(smaller), np.concatenate([smaller, brokers])
             starts, topics, pairs, steps = found
             self._effort.spend(steps)
             cuts = pairwise(starts)

@@ -1,20 +1,22 @@
-"""The linear relaxation over all patterns: column generation, and what it proves."""
+"""The linear relaxation over all patterns: column generation, what it proves, and all
+that a search over patterns shares, such as the best plan so far.
+"""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import floor
 
 import numpy as np
 
 from brokerwise.model.arrays import Int64s
-from brokerwise.planners.fill.columns.effort import Effort
 from brokerwise.planners.fill.columns.master import Limits, Master, Solution
 from brokerwise.planners.fill.columns.pricer import Pricer
-from brokerwise.planners.fill.columns.supply import Pattern, Supply
-from brokerwise.planners.fill.demand import Demand
+from brokerwise.planners.fill.columns.supply import Effort, Pattern, Supply
+from brokerwise.planners.fill.problem import Demand, served_value, taken_by_class
 
 ROUNDING = 1e-6
-_LP_STEPS = 15_000  # an LP is counted as so many steps for each of its rows
+_LP_STEPS = 15_000  # that an LP is counted as, for each of its rows
 _LP_LEAST = 500_000
 _FEW = 400  # patterns; while there are fewer, all are kept, as plans are made of them
 
@@ -23,7 +25,7 @@ Offer = Callable[[list[Pattern]], int]
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class RelaxationResult:
     """Where column generation ended.
 
     `bound` is proven: no plan within the limits delivers more of what is left.
@@ -61,8 +63,8 @@ class Relaxation:
 
     def solve(
         self, limits: Limits, offer: Offer, rounds: int = 200, *, trial: bool = False
-    ) -> Relaxed:
-        """Generate patterns until the bound is met, or cannot matter any more.
+    ) -> RelaxationResult:
+        """Generate patterns until the bound is met, or cannot matter.
 
         Every round gives patterns for all brokers that are left, which are offered as
         a plan (on trial: for one of each size, and no plan); once the bound is no more
@@ -86,7 +88,7 @@ class Relaxation:
             if floor(solution.value + ROUNDING) >= bound:
                 break
         offer(self._whole(solution))
-        return Relaxed(bound, solution, master.patterns)
+        return RelaxationResult(bound, solution, master.patterns)
 
     def _whole(self, solution: Solution) -> list[Pattern]:
         """The plan of all patterns that have a whole share, or more."""
@@ -108,3 +110,100 @@ class Relaxation:
             dict.fromkeys(limits, 0.0),
             np.zeros(0),
         )
+
+
+class Incumbent:
+    """Keeps the most valuable of the plans that it is offered."""
+
+    def __init__(self, demand: Demand) -> None:
+        self._demand = demand
+        self.value = -1
+        self.patterns: list[Pattern] = []
+
+    def offer(self, patterns: Sequence[Pattern]) -> int:
+        """Take a plan if it is better; returns the value of the best."""
+        value = served_value(self._demand, served(patterns, self._demand.topics))
+        if value > self.value:
+            self.value, self.patterns = value, list(patterns)
+        return self.value
+
+
+def served(patterns: Sequence[Pattern], topics: int) -> Int64s:
+    """The pairs of each topic that are in patterns."""
+    count = np.zeros(topics, np.int64)
+    if patterns:
+        topic = np.concatenate([pattern.topic for pattern in patterns])
+        pairs = np.concatenate([pattern.pairs for pattern in patterns])
+        np.add.at(count, topic, pairs)
+    return count
+
+
+class Case:
+    """The problem, the best plan so far, and what proves how good it is."""
+
+    def __init__(self, demand: Demand, supply: Supply, effort: Effort) -> None:
+        self.demand, self.supply, self.effort = demand, supply, effort
+        self.pricer = Pricer(demand, supply.sizes, effort)
+        self.best = Incumbent(demand)
+        self.bound = demand.total
+        largest = supply.sizes[0] // demand.rates - 1
+        self._unsplit = np.flatnonzero(demand.followers <= largest)
+        self.generated = 0
+        self.groups = alike(demand)
+
+    @property
+    def proven(self) -> bool:
+        return self.best.value >= self.bound
+
+    @property
+    def done(self) -> bool:
+        return self.proven or self.effort.over
+
+    def relax(
+        self,
+        fixed: Sequence[Pattern],
+        limits: Limits,
+        patterns: Sequence[Pattern] = (),
+    ) -> RelaxationResult:
+        """Relax what is left beside some brokers that are fixed.
+
+        The bound, and what must be exceeded, are those of the whole plan.
+        """
+        demand = self.demand
+        taken = served(fixed, demand.topics)
+        left = demand.pairs - taken_by_class(demand, taken)
+        of_topic = np.bincount(demand.topic, left, demand.topics).astype(np.int64)
+        rest = self.supply.without(list(fixed), demand.rates)
+        known = [pattern.within(of_topic) for pattern in patterns]
+        already = served_value(demand, taken)
+        relaxation = Relaxation(demand, left, rest, self.pricer, self.effort, known)
+        before = len(relaxation.master.patterns)
+
+        def offer(found: list[Pattern]) -> int:
+            return self.best.offer([*fixed, *found]) - already
+
+        relaxed = relaxation.solve(limits, offer)
+        self.generated += len(relaxed.patterns) - before
+        return RelaxationResult(
+            relaxed.bound + already, relaxed.solution, relaxed.patterns
+        )
+
+    def unsplit(self, fixed: Sequence[Pattern]) -> Limits:
+        """Limits that keep every topic that fits on one broker on one broker."""
+        brokers = np.zeros(self.demand.topics, np.int64)
+        for pattern in fixed:
+            brokers[pattern.topic] += 1
+        return {
+            ((int(topic),), 1): (0, max(0, 1 - int(brokers[topic])))
+            for topic in self._unsplit
+        }
+
+
+def alike(demand: Demand) -> list[tuple[int, ...]]:
+    """Groups of topics that differ in nothing: of equal rate, with equal classes."""
+    groups: dict[tuple[int, bytes, bytes], list[int]] = {}
+    for topic, (start, end) in enumerate(pairwise(demand.starts)):
+        value, pairs = demand.value[start:end], demand.pairs[start:end]
+        key = (int(demand.rates[topic]), value.tobytes(), pairs.tobytes())
+        groups.setdefault(key, []).append(topic)
+    return [tuple(topics) for topics in groups.values()]

@@ -1,4 +1,6 @@
-"""What there is to fill: brokers by size, or bandwidth to split into brokers."""
+"""What there is to fill: brokers by size, or bandwidth to split into brokers; and how
+much work a search may do.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -6,11 +8,30 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from brokerwise.model.arrays import Int64s
+from brokerwise.planners.control import Stop
+
+
+class Effort:
+    """Counts work, so that a search ends at the same point every time; `stop` may end
+    it earlier."""
+
+    def __init__(self, most: int, stop: Stop) -> None:
+        self._left, self._stop = most, stop
+        self.stopped = False
+
+    def spend(self, steps: int) -> None:
+        self._left -= steps
+
+    @property
+    def over(self) -> bool:
+        if not self.stopped and self._stop():
+            self.stopped = True
+        return self.stopped or self._left <= 0
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """What one broker carries: so many pairs of each of some topics.
+    """What one broker carries: a number of pairs of each of some topics.
 
     `size` is the number of the broker's size in its supply; topics descend.
     """
@@ -31,7 +52,7 @@ class Pattern:
         return int(rates[self.topic] @ (self.pairs + 1))
 
     def within(self, left: Int64s) -> "Pattern":
-        """What of it is still to be had, with so many pairs of each topic left."""
+        """What of it is still to be had, with `left` pairs of each topic."""
         pairs = np.minimum(self.pairs, left[self.topic])
         some = pairs > 0
         return Pattern(self.size, self.topic[some], pairs[some])

@@ -11,22 +11,20 @@ from types import MappingProxyType
 
 import numpy as np
 
-from brokerwise.kernels.packing import IN_ORDER, MOST_FREE
-from brokerwise.model.cost import Prices
-from brokerwise.model.fleet import Fleet
-from brokerwise.planners.provision.packing.pieces import Demand, Packing, Pieces
-from brokerwise.planners.provision.packing.steps import (
+from brokerwise.kernels.packing_steps import IN_ORDER, MOST_FREE
+from brokerwise.model.fleet import Fleet, Prices
+from brokerwise.planners.provision.packing.pieces import (
     Counter,
+    Demand,
+    Packing,
+    Pieces,
     by_rate,
     by_volume,
     custom,
     first_fit,
     grouped,
 )
-from brokerwise.planners.provision.packing.tight import WORK as WORK
-from brokerwise.planners.provision.packing.tight import tight
-
-__all__ = ["PACKINGS", "Demand", "Packing", "pack"]
+from brokerwise.planners.provision.packing.tight import WORK, tight
 
 PACKINGS: Mapping[str, str] = MappingProxyType(
     {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from brokerwise.planners.balance.options import Options, PolicyOptions
+from brokerwise.planners.balance.problem import Options, PolicyOptions
 from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.process.state_file import Sql

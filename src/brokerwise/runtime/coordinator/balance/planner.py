@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from brokerwise.auditing.rebalancing import violations
-from brokerwise.model.rebalancing import Rebalancing
+from brokerwise.model.snapshot import Rebalancing
 from brokerwise.planners.balance.problem import Problem
 from brokerwise.planners.balance.scaling import MOST_TIMES, Resizing, propose_size
 from brokerwise.runtime.balancing.balancer import Balancer, BalancerSettings

@@ -1,1 +1,0 @@
-"""Brokers chosen among feasible sets by a linear program: bounds, and better plans."""
