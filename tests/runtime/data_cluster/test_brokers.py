@@ -15,6 +15,7 @@ from brokerwise.runtime.data_cluster.brokers import MOST_TOLD, Notifier
 from brokerwise.runtime.data_cluster.subscriptions import KnownBroker
 from brokerwise.runtime.net.errors import RefusedError, UnreachableError
 from brokerwise.runtime.protocol.data import Notification
+from brokerwise.runtime.protocol.limits import REQUEST_SECONDS
 
 T = TypeVar("T")
 B0 = KnownBroker("b0", "http://b0", 1)
@@ -36,9 +37,10 @@ class Brokers:
         body: object,
         kind: type[T],
         *,
-        token: str,
-        seconds: float,
-        ssl: ssl.SSLContext | None,
+        method: str = "POST",
+        token: str = "",
+        seconds: float = REQUEST_SECONDS,
+        ssl: ssl.SSLContext | None = None,
     ) -> T:
         assert isinstance(body, Notification)
         self.tries += 1

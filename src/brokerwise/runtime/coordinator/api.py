@@ -11,7 +11,7 @@ import msgspec
 from brokerwise.runtime.coordinator import moves, status
 from brokerwise.runtime.coordinator.balance import answers, execution, proposals
 from brokerwise.runtime.coordinator.coordinator import Coordinator
-from brokerwise.runtime.coordinator.mailbox import Mailbox
+from brokerwise.runtime.coordinator.watch.server import Mailbox
 from brokerwise.runtime.net.api import (
     ANYONE,
     BROKERS,

@@ -23,11 +23,12 @@ from brokerwise.runtime.coordinator.brokers import (
     is_current,
     the_broker,
 )
-from brokerwise.runtime.coordinator.orders import Ask, BrokerClient, RouteAnnouncer
+from brokerwise.runtime.coordinator.orders import BrokerClient, RouteAnnouncer
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.coordinator.watch.polling import DataSource
 from brokerwise.runtime.coordinator.watch.server import WatchServer
 from brokerwise.runtime.net.errors import ConflictError, NotFoundError
+from brokerwise.runtime.net.http import Ask
 from brokerwise.runtime.process.state_file import Sql
 from brokerwise.runtime.protocol.fleet import (
     BrokerAnswer,

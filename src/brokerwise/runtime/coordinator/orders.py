@@ -9,7 +9,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from brokerwise.runtime.coordinator import routes as stored
 from brokerwise.runtime.coordinator.brokers import find_broker, is_current
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.net.errors import ConflictError, UnreachableError
+from brokerwise.runtime.net.http import Ask
 from brokerwise.runtime.protocol.fields import Empty
 from brokerwise.runtime.protocol.fleet import (
     Address,
@@ -49,22 +50,6 @@ GATHER_SECONDS = 5.0  # a page with very many sessions takes a while
 _NAMED = 3  # topics in a line of the log
 
 log = logging.getLogger(__name__)
-
-
-class Ask(Protocol):
-    """As `HttpClient.ask`."""
-
-    async def __call__(
-        self,
-        url: str,
-        body: object,
-        kind: type[T],
-        *,
-        method: str,
-        token: str,
-        seconds: float,
-        ssl: ssl.SSLContext | None,
-    ) -> T: ...
 
 
 class BrokerClient:

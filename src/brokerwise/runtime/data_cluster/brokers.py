@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.runtime.data_cluster import channels, results, subscriptions
@@ -27,6 +27,7 @@ from brokerwise.runtime.data_cluster.subscriptions import (
     forget_silent,
     is_note_due,
 )
+from brokerwise.runtime.net.http import Ask
 from brokerwise.runtime.net.tasks import Backoff
 from brokerwise.runtime.protocol.data import (
     AcknowledgeRequest,
@@ -48,21 +49,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds between two attempts
 MOST_TOLD = 10_000  # subscriptions in one notification
 
 log = logging.getLogger(__name__)
-
-
-class Ask(Protocol):
-    """As `HttpClient.ask`."""
-
-    async def __call__(
-        self,
-        url: str,
-        body: object,
-        kind: type[T],
-        *,
-        token: str,
-        seconds: float,
-        ssl: ssl.SSLContext | None,
-    ) -> T: ...
 
 
 @dataclass(eq=False)

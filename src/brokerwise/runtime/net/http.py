@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import NamedTuple, Self, TypeVar, cast
+from typing import NamedTuple, Protocol, Self, TypeVar, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import h11
@@ -83,6 +83,22 @@ def split_target(target: str) -> tuple[str, dict[str, str]]:
         parts = urlsplit(target)
         path, query = parts.path, parts.query
     return unquote(path), dict(parse_qsl(query, keep_blank_values=True))
+
+
+class Ask(Protocol):
+    """As `HttpClient.ask`."""
+
+    async def __call__(
+        self,
+        url: str,
+        body: object | None,
+        kind: type[T],
+        *,
+        method: str = "POST",
+        token: str = "",
+        seconds: float = REQUEST_SECONDS,
+        ssl: tls.SSLContext | None = None,
+    ) -> T: ...
 
 
 async def ask(

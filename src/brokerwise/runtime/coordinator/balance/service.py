@@ -17,6 +17,7 @@ from brokerwise.runtime.balancing.events import Event, MoveEnded, Paused, Resume
 from brokerwise.runtime.coordinator.balance import execution
 from brokerwise.runtime.coordinator.balance.loads import (
     FleetLoads,
+    Rates,
     ask_brokers,
     fleet_loads,
     read_stored_fleet,
@@ -43,7 +44,6 @@ from brokerwise.runtime.coordinator.brokers import all_brokers
 from brokerwise.runtime.coordinator.drains import refuse_fixed
 from brokerwise.runtime.coordinator.moves import Move, ended_since, notice_ended
 from brokerwise.runtime.coordinator.orders import BrokerClient
-from brokerwise.runtime.coordinator.rates import Rates
 from brokerwise.runtime.coordinator.store import Store
 from brokerwise.runtime.net.errors import ConflictError, UnavailableError
 from brokerwise.runtime.process.state_file import Sql

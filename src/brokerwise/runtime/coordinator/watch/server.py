@@ -5,6 +5,7 @@ What they see of the stored state is read here, once a second.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -15,7 +16,6 @@ from brokerwise.runtime.coordinator.balance.answers import balancer_status
 from brokerwise.runtime.coordinator.balance.options import read_mode
 from brokerwise.runtime.coordinator.balance.service import BalanceService
 from brokerwise.runtime.coordinator.brokers import Broker, all_brokers, the_broker
-from brokerwise.runtime.coordinator.mailbox import Mailbox
 from brokerwise.runtime.coordinator.moves import (
     UNFINISHED,
     Move,
@@ -28,6 +28,7 @@ from brokerwise.runtime.coordinator.status import Reports, move_status, shown_st
 from brokerwise.runtime.coordinator.store import setting
 from brokerwise.runtime.coordinator.watch.memory import (
     DIGITS,
+    KEPT_EVENTS,
     DecisionSummary,
     FleetState,
     WatchMemory,
@@ -59,6 +60,57 @@ MOVES_SHOWN = 50
 _DECISIONS_SEEN = 20
 
 log = logging.getLogger(__name__)
+
+
+class Mailbox:
+    """Lines on their way to one watcher, who may be slower than they come.
+
+    What waits is bounded: of each kind of line only the newest, and some events.
+
+    It is read by iterating over it, by one reader: each item is all that waits. The
+    iteration ends once it is closed and empty. Cancelling it loses nothing.
+    """
+
+    def __init__(self) -> None:
+        self._first: list[bytes] = []
+        self._events: deque[bytes] = deque(maxlen=KEPT_EVENTS)
+        self._newest: dict[str, bytes] = {}
+        self._filled = asyncio.Event()
+        self._closed = False
+
+    def begin(self, line: bytes) -> None:
+        """A line that comes before all others, and is never left out."""
+        self._first.append(line)
+        self._filled.set()
+
+    def put(self, kind: str, line: bytes) -> None:
+        """It takes the place of one of its kind that waits still."""
+        self._newest[kind] = line
+        self._filled.set()
+
+    def put_event(self, line: bytes) -> None:
+        self._events.append(line)
+        self._filled.set()
+
+    def close(self) -> None:
+        """What waits is still read, then it is over."""
+        self._closed = True
+        self._filled.set()
+
+    def __aiter__(self) -> "Mailbox":
+        return self
+
+    async def __anext__(self) -> bytes:
+        await self._filled.wait()
+        content = b"".join([*self._first, *self._events, *self._newest.values()])
+        if not content:
+            raise StopAsyncIteration
+        self._first.clear()
+        self._events.clear()
+        self._newest.clear()
+        if not self._closed:
+            self._filled.clear()
+        return content
 
 
 class WatchServer:

@@ -4,8 +4,8 @@ import asyncio
 
 from tests.runtime.coordinator.fakes import run
 
-from brokerwise.runtime.coordinator.mailbox import Mailbox
 from brokerwise.runtime.coordinator.watch.memory import KEPT_EVENTS
+from brokerwise.runtime.coordinator.watch.server import Mailbox
 
 
 def test_what_begins_comes_first_and_whole() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from brokerwise.runtime.coordinator.rates import Rates
+from brokerwise.runtime.coordinator.balance.loads import Rates
 from brokerwise.runtime.protocol.fleet import BalancePage
 
 Row = tuple[str, float, float]
