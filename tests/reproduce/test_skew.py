@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from brokerwise.report.reports import render
 from brokerwise.reproduce.skew import Repaired, Skew, result_of, skew_and_repair
 from brokerwise.runtime.fleet.balance_answers import Decision, Proposal
+from brokerwise.show.reports import render
 
 SMALL = Skew(
     brokers=3,

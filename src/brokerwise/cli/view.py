@@ -13,7 +13,7 @@ from brokerwise.cli.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from brokerwise.viewing.view import View
+    from brokerwise.show.view import View
 
     Ready = Callable[[str], None]
 
@@ -45,8 +45,8 @@ def view(
     Example:
       brokerwise view out/plan
     """
+    from brokerwise.show.plan_page import open_view
     from brokerwise.storage.place import Place
-    from brokerwise.viewing.opening import open_view
 
     progress = LiveProgress()
     basis = None if workload is None else Place(workload)
@@ -100,7 +100,7 @@ def _serve(view: "View", port: int, ready: "Ready") -> None:
     from brokerwise.model.errors import InputError
     from brokerwise.runtime.net.listening import listen, server, url_of
     from brokerwise.runtime.protocol.tokens import Keys, Role
-    from brokerwise.viewing.serving import make_app
+    from brokerwise.show.plan_page import make_app
 
     keys = Keys.of_secret(secrets.token_bytes(32))
     try:

@@ -37,8 +37,6 @@ from brokerwise.planners.provision.packing.pack import Demand, Packing, pack
 from brokerwise.planners.provision.portfolio import SELECTIONS
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.planners.provision.solve import Problem, Provisioning, solve
-from brokerwise.report.page import write_page
-from brokerwise.report.reports import render
 from brokerwise.reproduce.checks import (
     Lists,
     cost_problems,
@@ -61,6 +59,8 @@ from brokerwise.reproduce.provision_settings import (
     trace_facts,
 )
 from brokerwise.reproduce.runner import Cells, Result, timed, write_all
+from brokerwise.show.page import write_page
+from brokerwise.show.reports import render
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import WorkloadHeader, read_workload
 
