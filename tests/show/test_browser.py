@@ -94,3 +94,30 @@ def test_bars_and_paths_are_drawn(browser: Browser, tmp_path: Path) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert said == []
     page.close()
+
+
+@pytest.mark.parametrize("problem", ["an old browser", "a damaged file"])
+def test_without_its_script_a_page_says_so_and_shows_its_tables(
+    browser: Browser, report: Path, tmp_path: Path, problem: str
+) -> None:
+    page = browser.new_page()
+    path = tmp_path / "report.html"
+    html = report.read_text()
+    if problem == "an old browser":
+        page.add_init_script("delete window.DecompressionStream;")
+    else:
+        begin = html.index('id="plotly"') + 1_000_000
+        html = html[:begin] + "*" * 100 + html[begin + 100 :]
+    path.write_text(html)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector("text=This browser cannot unpack the script")
+    assert page.locator(".answer").is_visible()
+    tables = page.locator("figure table")
+    assert tables.count() >= 5
+    assert all(tables.nth(at).is_visible() for at in range(tables.count()))
+    assert page.locator(".plot").count() == 0
+    assert said == []
+    page.close()

@@ -2,14 +2,24 @@
 
 import os
 import stat
+import zlib
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import pytest
+from plotly.offline import get_plotlyjs
 from tests.show.reading import Reader
 
 from brokerwise.model.errors import InputError
-from brokerwise.show.page import Page, refuse_unwritable, render_page, write_page
+from brokerwise.show.page import (
+    Packed,
+    Page,
+    packed,
+    refuse_unwritable,
+    render_page,
+    write_page,
+)
 from brokerwise.show.plots import Axis, Plot, Series
 from brokerwise.show.tables import Fact, Table
 
@@ -81,6 +91,35 @@ def test_without_anything_to_draw_the_library_stays_out() -> None:
     html = render_page(replace(page_about("ok"), plots=[]))
     assert "There is nothing to plot." in html
     assert len(html) < 50_000
+
+
+def test_a_script_is_packed_without_loss_and_without_markup() -> None:
+    script = "".join(map(chr, range(0x2000))) * 5 + "</script><!--"
+    for cut in range(4):
+        found = packed(script[cut:])
+        assert unpacked(found) == script[cut:]
+        assert not set(found.text) & set("<&\"'$ \n")
+        assert found == packed(script[cut:])
+
+
+def unpacked(found: Packed) -> str:
+    codes = [ord(character) - 42 for character in found.text.replace("(", "<")]
+    words = []
+    for at in range(0, len(codes), 5):
+        first, *rest = codes[at : at + 5]
+        words.append(reduce(lambda word, digit: 85 * word + digit, rest, first))
+    content = b"".join(word.to_bytes(4, "big") for word in words)
+    return zlib.decompress(content[: found.size]).decode()
+
+
+def test_a_page_holds_the_drawing_library_in_little_room() -> None:
+    html = render_page(page_about("ok"))
+    assert len(html.encode()) < 1_900_000
+    scripts = dict(Reader(html).scripts)
+    library = scripts["plotly"]
+    assert len(library) > 1_000_000
+    assert library == packed(get_plotlyjs()).text
+    assert html == render_page(page_about("ok"))
 
 
 OLD = '<!doctype html><p class="product">Brokerwise</p>old'

@@ -30,6 +30,7 @@ def test_json_makes_a_report_that_makes_the_same_report(name: str) -> None:
         held = result_in(kept, "r")
         assert render_page(page_of(held, "r", EVERY_REPORT)) == page
     assert result_in(page.encode(), "r") == json.loads(printed)
+    assert len(page.encode()) < 2_000_000
 
 
 @EVERY
