@@ -22,7 +22,7 @@ from tests.show import (
     test_overlay,
     test_profile,
     test_provision,
-    test_targets,
+    test_replay,
 )
 
 from brokerwise.reproduce.pages import PAGES
@@ -208,7 +208,7 @@ SAMPLES: Mapping[str, Callable[[], Result]] = {
     "moves": moves,
     "moves decision": decision,
     "replay": replay,
-    "replay colocate": lambda: test_targets.result(30.0, 400.0, 40.0),
+    "replay colocate": lambda: test_replay.result(30.0, 400.0, 40.0),
     "skew": skew,
     "latency evaluate": test_latency.result_of,
     "latency train": test_latency.training_of,

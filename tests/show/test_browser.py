@@ -1,12 +1,13 @@
-"""A report in a real browser, where there is one."""
+"""Reports in a real browser, where there is one."""
 
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 from tests.browser.chromium import needs_chromium
+from tests.show import test_overlay as overlay
+from tests.show import test_profile as profile
 from tests.show import test_provision as provision
-from tests.show.test_profile import result_of
 
 from brokerwise.show.page import write_page
 from brokerwise.show.reports import render
@@ -26,7 +27,9 @@ TICKS_ARE = """(colour) => {
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lists = [list(range(n % 9)) for n in range(40)]
     path = tmp_path_factory.mktemp("report") / "report.html"
-    write_page(path, render(result_of([900, 800, 70, 60, 50, 4, 3, 2, 1], lists)))
+    write_page(
+        path, render(profile.result_of([900, 800, 70, 60, 50, 4, 3, 2, 1], lists))
+    )
     return path
 
 
@@ -120,4 +123,35 @@ def test_without_its_script_a_page_says_so_and_shows_its_tables(
     assert all(tables.nth(at).is_visible() for at in range(tables.count()))
     assert page.locator(".plot").count() == 0
     assert said == []
+    page.close()
+
+
+MARKS = "document.querySelectorAll('#plot-0 .points path').length"
+SCALES = """() => {
+  const layout = document.getElementById('plot-0')._fullLayout;
+  const pixels = (axis) => axis._length / (axis.range[1] - axis.range[0]);
+  return pixels(layout.xaxis) / pixels(layout.yaxis);
+}"""
+
+
+def test_a_map_keeps_its_proportions_and_fits(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_page(path, render(overlay.result_of()))
+    for width in (320, 1280):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        _check(page, path, width)
+
+
+def _check(page: Page, path: Path, width: int) -> None:
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    # Three users, the middle of one link to point at, three brokers.
+    page.wait_for_function(f"{MARKS} === 7")
+    assert page.evaluate(SCALES) == pytest.approx(1, rel=0.01)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert (said, asked) == ([], [path.as_uri()])
     page.close()

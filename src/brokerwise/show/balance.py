@@ -6,7 +6,7 @@ from pathlib import Path
 
 from brokerwise.show.numbers import counted, significant
 from brokerwise.show.page import Page
-from brokerwise.show.plots import Axis, Plot, Series
+from brokerwise.show.plots import Axis, Plot, Series, level
 from brokerwise.show.results import Result, gap_text, how_to_repeat, screen
 from brokerwise.show.tables import Fact, Table
 
@@ -243,9 +243,7 @@ def cov_plot(result: Result) -> Plot:
         Axis("cov", False),
         [
             Series("cov", times, details["cov"], texts, "line", 0),
-            Series(
-                "alpha", ends, [alpha] * 2, [f"alpha {alpha:g}"] * 2, "line", 1, True
-            ),
+            level("alpha", alpha, ends, f"alpha {alpha:g}", 1),
         ],
         [
             Table(

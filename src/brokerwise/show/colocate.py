@@ -11,13 +11,17 @@ from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.show.numbers import counted, percent, significant
 from brokerwise.show.page import Page
-from brokerwise.show.plots import Axis, Plot, Series
+from brokerwise.show.plots import Axis, Plot, Series, level
 from brokerwise.show.results import (
     STOPPED,
     Result,
+    bound_fact,
     gap_text,
     how_to_repeat,
     is_plan,
+    origin,
+    others_would,
+    quality,
     screen,
 )
 from brokerwise.show.tables import Fact, Table
@@ -37,16 +41,11 @@ _FIGURES = (
 def colocate_result(found: "Colocated", out: "Place") -> dict[str, Any]:
     """One plan and what limits it; where there is none, its figures are null and
     `reason` says why, `remedy` what would help."""
-    from brokerwise.pipeline.colocate_model import outside, source_of
+    from brokerwise.pipeline import colocate_model
 
     plan, topics = found.plan, found.topics
     result = {
-        "kind": plan.kind,
-        "status": plan.status.value,
-        "objective": plan.objective,
-        "bound": plan.bound,
-        "gap": plan.gap,
-        "algorithm": plan.algorithm,
+        **quality(plan),
         "brokers": plan.objective,
         "topics": len(topics),
         "left_out": found.left_out,
@@ -56,15 +55,11 @@ def colocate_result(found: "Colocated", out: "Place") -> dict[str, Any]:
         "targets_ms": sorted(set(topics.target_ms.tolist()))[:10],
         "full": None if plan.objective is None else _full(found),
         "observed": None if found.feedback is None else _observed(found.feedback),
-        "outside": int(np.count_nonzero(outside(topics, found.model))),
-        "model_source": source_of(found.model),
+        "outside": int(np.count_nonzero(colocate_model.outside(topics, found.model))),
+        "model_source": colocate_model.source_of(found.model),
         "source_digest": found.source.digest,
         "model_digest": found.model.header.digest,
-        "options": dict(plan.options),
-        "seed": plan.seed,
-        "seconds": dict(plan.seconds),
-        "out": None if found.header is None else str(out),
-        "digest": None if found.header is None else found.header.digest,
+        **origin(plan, out, None if found.header is None else found.header.digest),
     }
     if found.header is not None:
         return result
@@ -204,10 +199,7 @@ def effort(result: Result) -> str:
 def others(result: Result) -> str:
     """What the other algorithms come to, if they were tried on the way."""
     tried = [n for n in COMPARED if n != result["algorithm"] and result[n] is not None]
-    said = [f"{name} {result[name]:,}" for name in tried]
-    if not said:
-        return ""
-    return ", ".join([said[0].replace(" ", " would use ", 1), *said[1:]])
+    return others_would("use", [f"{name} {result[name]:,}" for name in tried])
 
 
 def bound_line(result: Result) -> str:
@@ -351,8 +343,7 @@ def page_of(result: Result) -> Page:
 def _facts(result: Result) -> Iterator[Fact]:
     loads = result["details"]["loads"]
     yield Fact("Brokers", f"{result['brokers']:,}", next(limit(result), ""))
-    bound, gap = f"{result['bound']:,}", gap_text(result["gap"])
-    yield Fact("Certified bound", bound, f"gap {gap}")
+    yield bound_fact("Certified bound", f"{result['bound']:,}", result["gap"])
     pieces = f", as {result['replicas']:,} replicas" if result["split"] else ""
     most = f"at most {result['k']} on a broker"
     yield Fact("Topics", f"{result['topics']:,}", f"{most}{pieces}")
@@ -479,7 +470,6 @@ def _latencies(result: Result) -> Plot:
 def _points(topics: Result, allowed: float) -> list[Series]:
     """A point a topic, the target, and what is left of it without the margin."""
     ends = [0.5, topics["rank"][-1] + 0.5]
-    less = [f"{allowed:g} % of the target"] * 2
     return [
         Series(
             "topics",
@@ -493,8 +483,8 @@ def _points(topics: Result, allowed: float) -> list[Series]:
             "points",
             0,
         ),
-        Series("target", ends, [100, 100], ["target"] * 2, "line", 1),
-        Series("target less margin", ends, [allowed] * 2, less, "line", 1, True),
+        level("target", 100, ends, "target", 1, dashed=False),
+        level("target less margin", allowed, ends, f"{allowed:g} % of the target", 1),
     ]
 
 

@@ -11,20 +11,30 @@ from brokerwise.model.arrays import Int64s
 from brokerwise.model.plan import Plan
 from brokerwise.show.numbers import counted, percent
 from brokerwise.show.page import Page
-from brokerwise.show.plots import Axis, Plot, Series, load_plot, loads_of
+from brokerwise.show.plots import (
+    Axis,
+    Plot,
+    Series,
+    brokers_by_type,
+    load_plot,
+    loads_of,
+)
 from brokerwise.show.results import (
     STOPPED,
     Result,
+    bound_fact,
     finite,
     gap_text,
     how_to_repeat,
+    origin,
+    others_would,
+    quality,
     screen,
 )
 from brokerwise.show.tables import Fact, Table
 
 if TYPE_CHECKING:
     from brokerwise.model.fleet import Bandwidth, Fleet
-    from brokerwise.model.plan import Plan
     from brokerwise.model.workload import Workload
     from brokerwise.pipeline.fill import Filled
     from brokerwise.planners.control import Stop
@@ -49,12 +59,7 @@ def fill_result(
     plan, workload = filled.plan, filled.workload
     found = limits(plan, workload)
     return {
-        "kind": plan.kind,
-        "status": plan.status.value,
-        "objective": plan.objective,
-        "bound": plan.bound,
-        "gap": finite(plan.gap),
-        "algorithm": plan.algorithm,
+        **quality(plan),
         "brokers": len(plan.brokers),
         "load": plan.load,
         **{key: finite(plan.figures.get(key)) for key in _FIGURES},
@@ -66,11 +71,7 @@ def fill_result(
         "more": _more_brokers(filled, found, stop),
         **_sizes(workload),
         "warnings": _warnings(filled, fleet),
-        "options": dict(plan.options),
-        "seed": plan.seed,
-        "seconds": dict(plan.seconds),
-        "out": str(out),
-        "digest": filled.header.digest,
+        **origin(plan, out, filled.header.digest),
     }
 
 
@@ -131,9 +132,8 @@ def _sizes(workload: "Workload") -> dict[str, int]:
     }
 
 
-def _types(plan: "Plan") -> list[dict[str, Any]]:
+def _types(plan: Plan) -> list[dict[str, Any]]:
     """The types of the fleet, with how many brokers of each carry something."""
-    number = np.bincount(plan.brokers.type, minlength=len(plan.fleet.broker_types))
     return [
         {
             "type": kind.name,
@@ -141,7 +141,7 @@ def _types(plan: "Plan") -> list[dict[str, Any]]:
             "count": kind.count,
             "brokers": int(used),
         }
-        for kind, used in zip(plan.fleet, number, strict=True)
+        for kind, used in zip(plan.fleet, brokers_by_type(plan), strict=True)
     ]
 
 
@@ -243,11 +243,10 @@ def effort(result: Result) -> str:
 def heuristics(result: Result) -> str:
     """What the published heuristics reach, if they were tried on the way."""
     tried = [name for name in ("greedy", "mkp") if result[name] is not None]
-    shares = [value_share(result, result[name]) for name in tried if _whole(result)]
-    if not shares:
+    if not _whole(result):
         return ""
-    said = [f"{name} {share}" for name, share in zip(tried, shares, strict=True)]
-    return ", ".join([said[0].replace(" ", " would give ", 1), *said[1:]])
+    said = [f"{name} {value_share(result, result[name])}" for name in tried]
+    return others_would("give", said)
 
 
 def bounds(result: Result) -> str:
@@ -405,10 +404,9 @@ def _facts(result: Result) -> Iterator[Fact]:
         whole = f"of {result['weighted_wanted']:,}, all that is wanted"
         yield Fact("Weighted value", value, whole)
     if result["options"]["bound"] == "certified":
-        bound, gap = f"{int(result['bound']):,}", gap_text(result["gap"])
-        yield Fact("Certified bound", bound, f"gap {gap}")
-    paper, gap = f"{int(result['bound_paper']):,}", gap_text(result["gap_paper"])
-    yield Fact("The paper's bound", paper, f"gap {gap}")
+        yield bound_fact("Certified bound", f"{int(result['bound']):,}", result["gap"])
+    paper = f"{int(result['bound_paper']):,}"
+    yield bound_fact("The paper's bound", paper, result["gap_paper"])
     yield Fact(
         "Brokers",
         f"{result['brokers']:,}",

@@ -231,8 +231,6 @@ def evaluate_text(result: Result, report: Path | None) -> str:
 
 def _remarks(result: Result) -> Iterator[str]:
     """What the data has that was not used, or should be known."""
-    from brokerwise.show.numbers import counted
-
     if result["late"]:
         late = counted(result["late"], "configuration")
         yield f"left out: {late} whose messages were sent too late"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from brokerwise.show.balance import byte_rate, cov_plot, load_unit, loads_plot
 from brokerwise.show.numbers import counted, dollars, point_in_time
 from brokerwise.show.page import Page
-from brokerwise.show.plots import BARS, Axis, Plot, Series
+from brokerwise.show.plots import Axis, Plot, Series, bars_or_line, level
 from brokerwise.show.results import Result, how_to_repeat
 from brokerwise.show.tables import Fact, Table
 
@@ -125,19 +125,12 @@ def _loads(result: Result) -> Plot:
             f"{counted(broker['sessions'], 'session')}"
             for broker in brokers
         ],
-        "bar" if len(brokers) <= BARS else "line",
+        bars_or_line(len(brokers)),
         0,
     )
     mean = result["mean_load"] or 0.0
-    line = Series(
-        "mean",
-        [-0.5, len(brokers) - 0.5],
-        [mean / size] * 2,
-        [f"mean {byte_rate(mean)}"] * 2,
-        "line",
-        1,
-        True,
-    )
+    ends = (-0.5, len(brokers) - 0.5)
+    line = level("mean", mean / size, ends, f"mean {byte_rate(mean)}", 1)
     return Plot(
         "Load of the brokers",
         "What each broker takes in and gives out, and the mean.",
@@ -317,7 +310,7 @@ def _change_plot(found: Result) -> Plot:
                 f"{broker['broker']}, {name}: {byte_rate(broker[key])}"
                 for broker in brokers
             ],
-            "bar" if len(brokers) <= BARS else "line",
+            bars_or_line(len(brokers)),
             number,
         )
         for number, (name, key) in enumerate(
@@ -325,15 +318,8 @@ def _change_plot(found: Result) -> Plot:
         )
     ]
     best = f"no placement has a lower max load than {byte_rate(found['bound'])}"
-    bound = Series(
-        "best possible",
-        [-0.5, len(brokers) - 0.5],
-        [found["bound"] / size] * 2,
-        [best] * 2,
-        "line",
-        2,
-        True,
-    )
+    ends = (-0.5, len(brokers) - 0.5)
+    bound = level("best possible", found["bound"] / size, ends, best, 2)
     return Plot(
         "Load of the brokers, before and after",
         "What each broker takes in and gives out, before the moves and after them as "

@@ -4,7 +4,7 @@ in words, and its report."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,22 +16,25 @@ from brokerwise.model.units import told_apart
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.show.numbers import counted, duration, percent, short, significant
 from brokerwise.show.page import Page
-from brokerwise.show.plots import BARS, Axis, Plot, Series, capacity_line
+from brokerwise.show.plots import Axis, Plot, Series, bars_or_line, capacity_line
 from brokerwise.show.results import (
     STOPPED,
     Result,
+    bound_fact,
     finite,
     gap_text,
     how_to_repeat,
     is_plan,
     no_cheaper,
+    origin,
+    others_would,
+    quality,
     screen,
 )
 from brokerwise.show.tables import Fact, Table
 from brokerwise.show.wiring_map import colours, layout, link_text, overlay_map
 
 if TYPE_CHECKING:
-    from brokerwise.model.overlay import OverlayPlan
     from brokerwise.pipeline.overlay import Wired
     from brokerwise.storage.place import Place
 
@@ -47,17 +50,13 @@ _OTHERS = ("crr", "moves", "rounds", "start", "most_load")
 def overlay_result(wired: "Wired", out: "Place") -> dict[str, Any]:
     """One plan and what limits it; where there is none, its figures are null and
     `reason` says why."""
-
     plan, network = wired.plan, wired.network
     done = wired.header is not None
     found = limits(plan, network) if done else None
     result = {
-        "kind": plan.kind,
-        "status": plan.status.value,
+        **quality(plan),
         "objective": _units(plan.objective),
         "bound": _units(plan.bound),
-        "gap": finite(plan.gap),
-        "algorithm": plan.algorithm,
         "tree": plan.tree,
         "brokers": None if found is None else found.used,
         "load": int(plan.load.sum()) if done else None,
@@ -70,30 +69,22 @@ def overlay_result(wired: "Wired", out: "Place") -> dict[str, Any]:
         "full": None if found is None else found.full,
         "kept": None if found is None else found.kept,
         "period_seconds": network.period_seconds,
-        "options": dict(plan.options),
-        "seed": plan.seed,
-        "seconds": dict(plan.seconds),
-        "out": str(out) if done else None,
-        "digest": None if wired.header is None else wired.header.digest,
+        **origin(plan, out, None if wired.header is None else wired.header.digest),
     }
     return result if done else result | {"reason": plan.reason}
 
 
 def wired_details(wired: "Wired") -> dict[str, Any]:
     """What only a report shows: the map, loads of brokers, traffic on links."""
-    from brokerwise.planners.overlay.demand import Demand
     from brokerwise.planners.overlay.wiring import Wiring
 
-    plan: OverlayPlan = wired.plan
     demand = Demand.of(wired.network)
-    sources = Wiring.of(demand, plan.broker).sources
-    return overlay_details(plan, wired.network, sources, demand.load)
+    sources = Wiring.of(demand, wired.plan.broker).sources
+    return overlay_details(wired.plan, wired.network, sources, demand.load)
 
 
 def _units(thousandths: int | None) -> float | None:
     """A cost in the network's own unit."""
-    from brokerwise.model.metric import THOUSANDTHS
-
     return None if thousandths is None else thousandths / THOUSANDTHS
 
 
@@ -271,9 +262,7 @@ def others(result: Result) -> str:
     said = [
         f"{name} {short(result[name])}{_more(result, result[name])}" for name in tried
     ]
-    if not said:
-        return ""
-    return ", ".join([said[0].replace(" ", " would cost ", 1), *said[1:]])
+    return others_would("cost", said)
 
 
 def bound_line(result: Result) -> str:
@@ -370,8 +359,7 @@ def _facts(result: Result) -> Iterator[Fact]:
     yield Fact("Cost", significant(result["cost"]), "access and core")
     yield Fact("Access", significant(result["access"]), _share(result, "access"))
     yield Fact("Core", significant(result["core"]), _share(result, "core"))
-    bound, gap = significant(result["bound"]), gap_text(result["gap"])
-    yield Fact("Certified bound", bound, f"gap {gap}")
+    yield bound_fact("Certified bound", significant(result["bound"]), result["gap"])
     if result["crr"] is not None:
         crr = significant(result["crr"])
         yield Fact("Cost reduction ratio", crr, "what random wiring costs, over this")
@@ -509,7 +497,6 @@ def _loads(result: Result) -> Plot:
     ]
     shares = [100 * row[0] for row in rows]
     last = len(rows)
-    style: Literal["bar", "line"] = "bar" if last <= BARS else "line"
     return Plot(
         "Load of the brokers",
         "What the users of each broker send and receive, as a share of its capacity, "
@@ -517,7 +504,7 @@ def _loads(result: Result) -> Plot:
         Axis("brokers", False),
         Axis("load, % of capacity", False),
         [
-            Series("load", range(1, last + 1), shares, texts, style, 0),
+            Series("load", range(1, last + 1), shares, texts, bars_or_line(last), 0),
             capacity_line(0.5, last + 0.5),
         ]
         if rows
@@ -552,7 +539,7 @@ def _links_plot(result: Result) -> Plot:
                 range(1, shown + 1),
                 links["traffic"],
                 [link_text(details, number) for number in range(shown)],
-                "bar" if shown <= BARS else "line",
+                bars_or_line(shown),
                 0,
             )
         ],

@@ -35,12 +35,12 @@ from brokerwise.show.view import (
     has_column,
     kept_of,
     listed,
-    page_json,
     page_of_plan,
     quoted,
     read_names,
     tables_json,
     unsaid,
+    view_of,
 )
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import (
@@ -374,17 +374,8 @@ def open_provision(place: Place, workload: Place | None) -> View:
     where = workload or Place(header.workload["path"])
     placed = placed_of(plan, place, header, where)
     result = provision_result(place, header, placed, read_header(where))
-    return View(
-        {
-            **page_json(_provision_page(result, place, header)),
-            "unit": UNIT,
-            "brokers": placed.brokers(),
-            "broker_count": len(plan.brokers),
-            "overlay": None,
-        },
-        placed.find,
-        placed.broker,
-    )
+    page = _provision_page(result, place, header)
+    return view_of(page, placed, UNIT, len(plan.brokers))
 
 
 def placed_of(plan: Plan, place: Place, header: PlanHeader, workload: Place) -> Placed:
@@ -505,17 +496,8 @@ def open_fill(place: Place, workload: Place | None) -> View:
     where = workload or Place(header.workload["path"])
     filled = Filled(read_plan(place), header, read_workload(where))
     placed = placed_of(filled.plan, place, header, where)
-    return View(
-        {
-            **page_json(page_of_plan(place, _fill_result(place, filled))),
-            "unit": UNIT,
-            "brokers": placed.brokers(),
-            "broker_count": len(filled.plan.brokers),
-            "overlay": None,
-        },
-        placed.find,
-        placed.broker,
-    )
+    page = page_of_plan(place, _fill_result(place, filled))
+    return view_of(page, placed, UNIT, len(filled.plan.brokers))
 
 
 def _fill_result(place: Place, filled: Filled) -> dict[str, Any]:

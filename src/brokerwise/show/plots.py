@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from brokerwise.model.arrays import Int64s
 from brokerwise.model.plan import Plan
 from brokerwise.show.numbers import percent, significant, tick
 from brokerwise.show.results import Result
@@ -199,6 +200,11 @@ _POINTS = 200  # of a curve
 BARS = 60  # more than this are a curve
 
 
+def brokers_by_type(plan: Plan) -> Int64s:
+    """How many brokers a plan has of each type of its fleet."""
+    return np.bincount(plan.brokers.type, minlength=len(plan.fleet.broker_types))
+
+
 def loads_of(plan: Plan) -> dict[str, Any]:
     """Load as a share of capacity, the fullest broker first; of many, a sample."""
     brokers = plan.brokers
@@ -228,7 +234,7 @@ def load_plot(loads: Result, remark: str = "") -> Plot:
             loads["rank"],
             [100 * share for share in loads["share"]],
             _texts(loads),
-            "bar" if last <= BARS else "line",
+            bars_or_line(last),
             0,
         ),
         capacity_line(0.5, last + 0.5),
@@ -244,9 +250,25 @@ def load_plot(loads: Result, remark: str = "") -> Plot:
 
 
 def capacity_line(first: float, last: float) -> Series:
-    return Series(
-        "capacity", [first, last], [100, 100], ["capacity"] * 2, "line", 1, True
-    )
+    return level("capacity", 100, (first, last), "capacity", 1)
+
+
+def level(
+    name: str,
+    value: float,
+    ends: Sequence[float],
+    text: str,
+    colour: int,
+    *,
+    dashed: bool = True,
+) -> Series:
+    """A level line from the first of two places to the second: a limit or a mean."""
+    return Series(name, ends, [value] * 2, [text] * 2, "line", colour, dashed)
+
+
+def bars_or_line(count: int) -> Literal["bar", "line"]:
+    """How so many values beside each other are drawn."""
+    return "bar" if count <= BARS else "line"
 
 
 def load_table(name: str, loads: Result) -> Table:

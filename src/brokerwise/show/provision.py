@@ -7,27 +7,29 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from brokerwise.model.plan import WITHOUT_PLAN, Status
+from brokerwise.model.plan import WITHOUT_PLAN, Plan, Status
 from brokerwise.model.units import told_apart
 from brokerwise.show.numbers import counted, dollars, duration, percent
 from brokerwise.show.page import Page
-from brokerwise.show.plots import Plot
+from brokerwise.show.plots import Plot, brokers_by_type
 from brokerwise.show.results import (
     STOPPED,
     Result,
+    bound_fact,
     finite,
     gap_text,
     how_to_repeat,
     is_plan,
     no_cheaper,
+    origin,
+    quality,
 )
 from brokerwise.show.spending import (
     fleet_label,
     has_no_name,
     plots_of_one,
     plots_of_several,
+    spending,
     title,
     topic_tables,
     type_label,
@@ -35,7 +37,6 @@ from brokerwise.show.spending import (
 from brokerwise.show.tables import Fact, Table, in_columns
 
 if TYPE_CHECKING:
-    from brokerwise.model.plan import Plan
     from brokerwise.pipeline.provision.replan import Replanned
     from brokerwise.planners.provision.ladder import Step
     from brokerwise.storage.place import Place
@@ -53,18 +54,13 @@ _FOUND = ("brokers_found", "moves_found")
 
 
 def plan_result(
-    plan: "Plan", header: "PlanHeader | None", out: "Place", facts: Result
+    plan: Plan, header: "PlanHeader | None", out: "Place", facts: Result
 ) -> dict[str, Any]:
     """One plan; where there is none, its figures are null, but for what is proven,
     and `reason` says why."""
     done = header is not None
     result = {
-        "kind": plan.kind,
-        "status": plan.status.value,
-        "objective": plan.objective,
-        "bound": plan.bound,
-        "gap": finite(plan.gap),
-        "algorithm": plan.algorithm,
+        **quality(plan),
         "threshold": plan.threshold,
         "types": _types(plan),
         "gigabyte_usd": plan.fleet.gigabyte_usd,
@@ -72,11 +68,7 @@ def plan_result(
         "brokers": len(plan.brokers) if done else None,
         "load": plan.load if done else None,
         **{key: finite(plan.figures.get(key)) for key in _FIGURES},
-        "options": dict(plan.options),
-        "seed": plan.seed,
-        "seconds": dict(plan.seconds),
-        "out": str(out) if done else None,
-        "digest": None if header is None else header.digest,
+        **origin(plan, out, None if header is None else header.digest),
         **facts,
     }
     if done:
@@ -85,9 +77,8 @@ def plan_result(
     return result | {"reason": plan.reason, "tried": list(plan.tried), **found}
 
 
-def budget_result(plan: "Plan", budget: float | None) -> dict[str, Any]:
+def budget_result(plan: Plan, budget: float | None) -> dict[str, Any]:
     """Whether a plan can be had for so much; nothing if nobody asked."""
-    from brokerwise.model.plan import Status
     from brokerwise.planners.provision.budget import affordable
 
     if budget is None:
@@ -116,14 +107,12 @@ def moves_result(replanned: "Replanned", max_moves: int | None) -> dict[str, Any
 
 
 def provision_details(
-    plan: "Plan",
+    plan: Plan,
     steps: "Sequence[Step]",
     topics: tuple[Any, Any],
     result: Result,
 ) -> dict[str, Any]:
     """What only a report shows: the steps, and where the money goes."""
-    from brokerwise.show.spending import spending
-
     rates, names = topics
     period_seconds, message_bytes = result["period_seconds"], result["message_bytes"]
     return {
@@ -132,9 +121,8 @@ def provision_details(
     }
 
 
-def _types(plan: "Plan") -> list[dict[str, Any]]:
+def _types(plan: Plan) -> list[dict[str, Any]]:
     """The types of the fleet, with how many brokers of each the plan has."""
-    number = np.bincount(plan.brokers.type, minlength=len(plan.fleet.broker_types))
     return [
         {
             "type": kind.name,
@@ -143,7 +131,7 @@ def _types(plan: "Plan") -> list[dict[str, Any]]:
             "hour_usd": kind.hour_usd,
             "limit": kind.count,
         }
-        for kind, count in zip(plan.fleet, number, strict=True)
+        for kind, count in zip(plan.fleet, brokers_by_type(plan), strict=True)
     ]
 
 
@@ -265,6 +253,15 @@ def left_out(result: Result) -> Iterator[str]:
         )
 
 
+def searched(result: Result) -> Iterator[str]:
+    """What should be known of the search: another way that was taken, that it was
+    stopped, what was not tried."""
+    yield from tried(result)
+    if result["options"].get("stopped"):
+        yield STOPPED
+    yield from untried(result)
+
+
 def tried(result: Result) -> Iterator[str]:
     """That another way was taken than the one that was asked for."""
     asked = result["options"].get("asked")
@@ -273,11 +270,6 @@ def tried(result: Result) -> Iterator[str]:
             f"{asked} found no plan within the limits of the fleet; "
             f"{result['algorithm']} did"
         )
-
-
-def stopped(result: Result) -> Iterator[str]:
-    if result["options"].get("stopped"):
-        yield STOPPED
 
 
 def untried(result: Result) -> Iterator[str]:
@@ -420,20 +412,12 @@ def _one(plan: Result) -> Iterator[str]:
         yield f"  {moves_sentence(plan)}"
     for label, text in number_lines(plan):
         yield f"  {label:<8} {text}"
-    for note in (
-        *served(plan),
-        *left_out(plan),
-        *tried(plan),
-        *stopped(plan),
-        *untried(plan),
-    ):
+    for note in (*served(plan), *left_out(plan), *searched(plan)):
         yield f"  {note}"
     yield f"  {plan['algorithm']}, {plan['seconds']['total']:.1f} s"
 
 
 def _several(plans: Sequence[Result]) -> Iterator[str]:
-    from brokerwise.show.spending import fleet_label, title
-
     yield answer_of_several(plans)
     table = comparison(plans)
     yield from in_columns([table.columns, *table.rows])
@@ -443,7 +427,7 @@ def _several(plans: Sequence[Result]) -> Iterator[str]:
             continue
         if "affordable" in plan:
             yield f"  {title(plan)}: {budget_sentence(plan)}"
-        for note in (*left_out(plan), *tried(plan), *stopped(plan), *untried(plan)):
+        for note in (*left_out(plan), *searched(plan)):
             yield f"  {title(plan)}: {note}"
     possible = [plan for plan in plans if is_plan(plan)]
     for said in dict.fromkeys(text for plan in possible for text in served(plan)):
@@ -511,8 +495,8 @@ def _cost_facts(plan: Result) -> list[Fact]:
             dollars(plan["cost_bandwidth"]),
             f"{plan['incoming']:,} in, {plan['outgoing']:,} out",
         ),
-        Fact("Certified bound", dollars(plan["bound"]), f"gap {gap_text(plan['gap'])}"),
-        Fact("The paper's bound", paper, f"gap {gap_text(plan['gap_paper'])}"),
+        bound_fact("Certified bound", dollars(plan["bound"]), plan["gap"]),
+        bound_fact("The paper's bound", paper, plan["gap_paper"]),
     ]
 
 
@@ -553,7 +537,7 @@ def _facts_of_several(plans: Sequence[Result]) -> list[Fact]:
         if not is_plan(plan):
             facts.append(Fact(title(plan), plan["status"], plan["reason"]))
             continue
-        said = [*left_out(plan), *tried(plan), *stopped(plan), *untried(plan)]
+        said = [*left_out(plan), *searched(plan)]
         if "budget" in plan:
             said.insert(0, budget_sentence(plan))
         if said:
@@ -592,9 +576,7 @@ def _inputs(result: Result, plans: Sequence[Result]) -> list[Fact]:
             "; ".join(
                 [
                     f"certified bound after {counted(rounds, 'round')} of ascent",
-                    *tried(first),
-                    *stopped(first),
-                    *untried(first),
+                    *searched(first),
                 ]
             ),
         )

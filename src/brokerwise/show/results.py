@@ -1,17 +1,45 @@
 """What results of all kinds have in common, as data and in words."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
-from brokerwise.model.plan import WITHOUT_PLAN
+from brokerwise.model.colocation import ColocationPlan
+from brokerwise.model.overlay import OverlayPlan
+from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.show.numbers import percent_up
 from brokerwise.show.tables import Fact
 
 Result = Mapping[str, Any]
 """What a command prints with `--json`, or a part of it."""
 
+AnyPlan: TypeAlias = Plan | OverlayPlan | ColocationPlan
+
 STOPPED = "the search was stopped by --seconds: another run may end elsewhere"
+
+
+def quality(plan: AnyPlan) -> dict[str, Any]:
+    """How good a plan is: the first fields of a result."""
+    return {
+        "kind": plan.kind,
+        "status": plan.status.value,
+        "objective": plan.objective,
+        "bound": plan.bound,
+        "gap": finite(plan.gap),
+        "algorithm": plan.algorithm,
+    }
+
+
+def origin(plan: AnyPlan, out: object, digest: str | None) -> dict[str, Any]:
+    """How a plan was made, and where it is if it was written, which its digest says:
+    the last fields of a result."""
+    return {
+        "options": dict(plan.options),
+        "seed": plan.seed,
+        "seconds": dict(plan.seconds),
+        "out": None if digest is None else str(out),
+        "digest": digest,
+    }
 
 
 def finite(figure: Any) -> Any:
@@ -38,6 +66,19 @@ def gap_text(gap: float | None) -> str:
     if gap is None:
         return "unknown"
     return "< 0.001 %" if 0 < gap < _LEAST_SHOWN else percent_up(gap)
+
+
+def bound_fact(label: str, bound: str, gap: float | None) -> Fact:
+    return Fact(label, bound, f"gap {gap_text(gap)}")
+
+
+def others_would(verb: str, others: Sequence[str]) -> str:
+    """`greedy would cost 12, steiner 14`, of `greedy 12` and `steiner 14`; empty if
+    there are none."""
+    if not others:
+        return ""
+    first, *rest = others
+    return ", ".join([first.replace(" ", f" would {verb} ", 1), *rest])
 
 
 def screen(answer: str, lines: Iterable[str], *written: tuple[str, object]) -> str:

@@ -25,11 +25,11 @@ from brokerwise.show.view import (
     found,
     kept_of,
     listed,
-    page_json,
     page_of_plan,
     quoted,
     tables_json,
     unsaid,
+    view_of,
 )
 from brokerwise.storage.colocation_plan import StoredColocation, read_colocation_plan
 from brokerwise.storage.latency_model import read_latency_model
@@ -241,17 +241,8 @@ def open_colocation(place: Place, topics: Place | None) -> View:
     from, is for the audit only."""
     stored = read_colocation_plan(place)
     shared = SharedBrokers(stored.plan, stored.topics)
-    return View(
-        {
-            **page_json(page_of_plan(place, _result(place, stored))),
-            "unit": UNIT,
-            "brokers": shared.brokers(),
-            "broker_count": stored.plan.replicas.brokers,
-            "overlay": None,
-        },
-        shared.find,
-        shared.broker,
-    )
+    page = page_of_plan(place, _result(place, stored))
+    return view_of(page, shared, UNIT, stored.plan.replicas.brokers)
 
 
 def _result(place: Place, stored: StoredColocation) -> dict[str, Any]:

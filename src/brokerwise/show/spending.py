@@ -16,7 +16,9 @@ from brokerwise.show.plots import (
     Axis,
     Plot,
     Series,
+    brokers_by_type,
     capacity_line,
+    level,
     load_plot,
     load_table,
     loads_of,
@@ -82,10 +84,11 @@ def _topic_costs(plan: Plan, rates: Int64s, prices: Prices) -> Float64s:
 
 
 def _rents(plan: Plan, prices: Prices) -> list[dict[str, Any]]:
-    number = np.bincount(plan.brokers.type, minlength=len(plan.fleet.broker_types))
     return [
         {"type": kind.name, "brokers": int(n), "usd": float(n * usd)}
-        for kind, n, usd in zip(plan.fleet, number, prices.brokers, strict=True)
+        for kind, n, usd in zip(
+            plan.fleet, brokers_by_type(plan), prices.brokers, strict=True
+        )
     ]
 
 
@@ -141,15 +144,7 @@ def _ladder(result: Result) -> Plot:
         0,
     )
     lines = [
-        Series(
-            name,
-            [-0.5, len(steps) - 0.5],
-            [usd, usd],
-            [f"{name}: {dollars(usd)}"] * 2,
-            "line",
-            colour,
-            True,
-        )
+        level(name, usd, (-0.5, len(steps) - 0.5), f"{name}: {dollars(usd)}", colour)
         for name, usd, colour in bounds
     ]
     return Plot(

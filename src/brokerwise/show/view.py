@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from itertools import accumulate
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -250,3 +250,28 @@ def kept_of(place: Place, digest: str, *keys: str) -> dict[str, Any]:
 def page_of_plan(place: Place, result: dict[str, Any]) -> Page:
     """The report's page. Raises InputError if what was kept does not fit."""
     return page_of(result, str(place / RESULT))
+
+
+class Brokers(Protocol):
+    """The brokers of an opened plan, and what is on them."""
+
+    def find(self, text: str) -> Json: ...
+    def brokers(self) -> Sequence[Json]: ...
+    def broker(self, number: int) -> Json | None: ...
+
+
+def view_of(
+    page: Page, brokers: Brokers, unit: str, count: int, overlay: Json | None = None
+) -> View:
+    """A report's page with its brokers, `count` of them, whose load is in a `unit`."""
+    return View(
+        {
+            **page_json(page),
+            "unit": unit,
+            "brokers": brokers.brokers(),
+            "broker_count": count,
+            "overlay": overlay,
+        },
+        brokers.find,
+        brokers.broker,
+    )

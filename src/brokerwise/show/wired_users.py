@@ -30,11 +30,11 @@ from brokerwise.show.view import (
     found,
     kept_of,
     listed,
-    page_json,
     page_of_plan,
     quoted,
     tables_json,
     unsaid,
+    view_of,
 )
 from brokerwise.show.wiring_map import Map
 from brokerwise.storage.network import read_network
@@ -310,17 +310,7 @@ def open_overlay(place: Place, network: Place | None) -> View:
     )
     page = page_of_plan(place, _result(place, wired))
     brokers = WiredBrokers(wired.plan, wired.network)
-    return View(
-        {
-            **page_json(page),
-            "unit": UNIT,
-            "brokers": brokers.brokers(),
-            "broker_count": wired.network.brokers,
-            "overlay": _map(page),
-        },
-        brokers.find,
-        brokers.broker,
-    )
+    return view_of(page, brokers, UNIT, wired.network.brokers, _map(page))
 
 
 def _result(place: Place, wired: Wired) -> dict[str, Any]:
