@@ -7,7 +7,7 @@ from pathlib import Path
 from brokerwise.show.numbers import counted, significant
 from brokerwise.show.page import Page
 from brokerwise.show.plots import Axis, Plot, Series, level
-from brokerwise.show.results import Result, gap_text, how_to_repeat, screen
+from brokerwise.show.results import Result, gap_text, how_to_repeat, screen, with_gap
 from brokerwise.show.tables import Fact, Table
 
 _UNITS = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
@@ -70,7 +70,7 @@ def limits(result: Result) -> Iterator[str]:
 
 def bound(result: Result) -> str:
     """How far from the best possible, and what it is that costs."""
-    said = f"bound {byte_rate(result['bound'])} (gap {gap_text(result['gap'])})"
+    said = with_gap(f"bound {byte_rate(result['bound'])}", result["gap"])
     if result["spread"] <= 1:
         return said
     return (

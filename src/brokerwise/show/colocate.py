@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from brokerwise.model.arrays import Float64s
 from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.show.numbers import counted, percent, significant
@@ -16,13 +17,13 @@ from brokerwise.show.results import (
     STOPPED,
     Result,
     bound_fact,
-    gap_text,
     how_to_repeat,
     is_plan,
     origin,
     others_would,
     quality,
     screen,
+    with_gap,
 )
 from brokerwise.show.tables import Fact, Table
 
@@ -92,15 +93,14 @@ def colocate_details(plan: ColocationPlan, topics: TopicTable) -> dict[str, Any]
     """What a report shows of a plan: its brokers by falling load, its replicas by
     rising share of the target; of many, some."""
     rows = plan.replicas
-    load = topics.processing_ms[rows.topic] * rows.rate_per_second / _MS_PER_SECOND
+    load, share = cores(plan, topics), target_shares(plan, topics)
     total = np.bincount(rows.broker, load, minlength=rows.brokers)
     fullest = np.argsort(-total, kind="stable")[:MOST_BROKERS].tolist()
-    share = rows.predicted_p90_ms / topics.target_ms[rows.topic]
     order = np.argsort(share, kind="stable")
     at = np.linspace(0, len(order) - 1, min(MOST_POINTS, len(order))).round()
     shown = order[at.astype(np.int64)]
     return {
-        "brokers": [_broker(plan, topics, broker, load) for broker in fullest],
+        "brokers": [_broker(plan, topics, broker, load, share) for broker in fullest],
         "loads": {
             "total": float(total.sum()),
             "most": float(total.max(initial=0)),
@@ -108,7 +108,7 @@ def colocate_details(plan: ColocationPlan, topics: TopicTable) -> dict[str, Any]
         },
         "topics": {
             "rank": (at + 1).astype(int).tolist(),
-            "name": [_name(plan, topics, int(row)) for row in shown],
+            "name": [replica_name(plan, topics, int(row)) for row in shown],
             "broker": rows.broker[shown].tolist(),
             "predicted_ms": rows.predicted_p90_ms[shown].tolist(),
             "target_ms": topics.target_ms[rows.topic[shown]].tolist(),
@@ -118,28 +118,45 @@ def colocate_details(plan: ColocationPlan, topics: TopicTable) -> dict[str, Any]
 
 
 def _broker(
-    plan: ColocationPlan, topics: TopicTable, broker: int, load: Any
+    plan: ColocationPlan,
+    topics: TopicTable,
+    broker: int,
+    load: Float64s,
+    share: Float64s,
 ) -> dict[str, Any]:
     """A broker with its topics, the heaviest first."""
     rows = plan.replicas
     members = np.flatnonzero(rows.broker == broker)
     members = members[np.argsort(-load[members], kind="stable")]
-    nearest = rows.predicted_p90_ms[members] / topics.target_ms[rows.topic[members]]
     return {
         "broker": broker,
-        "topics": [_name(plan, topics, int(row)) for row in members],
+        "topics": [replica_name(plan, topics, int(row)) for row in members],
         "loads": load[members].tolist(),
         "load": float(load[members].sum()),
         "predicted_ms": rows.predicted_p90_ms[members].tolist(),
-        "nearest": float(nearest.max()),
+        "nearest": float(share[members].max()),
     }
 
 
-def _name(plan: ColocationPlan, topics: TopicTable, row: int) -> str:
+def cores(plan: ColocationPlan, topics: TopicTable) -> Float64s:
+    """Cores that each replica keeps busy."""
+    busy_ms = topics.processing_ms[plan.replicas.topic]
+    found: Float64s = busy_ms * plan.replicas.rate_per_second / _MS_PER_SECOND
+    return found
+
+
+def target_shares(plan: ColocationPlan, topics: TopicTable) -> Float64s:
+    """What is predicted of each replica, as a share of its target."""
+    target_ms = topics.target_ms[plan.replicas.topic]
+    found: Float64s = plan.replicas.predicted_p90_ms / target_ms
+    return found
+
+
+def replica_name(plan: ColocationPlan, topics: TopicTable, row: int) -> str:
     """The topic, with the number of its replica if it is split."""
     topic = int(plan.replicas.topic[row])
-    several = np.count_nonzero(plan.replicas.topic == topic) > 1
-    number = f" ({plan.replicas.number[row]})" if several else ""
+    first, end = np.searchsorted(plan.replicas.topic, [topic, topic + 1])
+    number = f" ({plan.replicas.number[row]})" if end - first > 1 else ""
     return f"{topics.names[topic]}{number}"
 
 
@@ -204,7 +221,7 @@ def others(result: Result) -> str:
 
 def bound_line(result: Result) -> str:
     """What no plan has fewer brokers than, and why."""
-    said = f"bound: {result['bound']:,} (gap {gap_text(result['gap'])})"
+    said = with_gap(f"bound: {result['bound']:,}", result["gap"])
     by = [name for name, value in result["bounds"].items() if value == result["bound"]]
     return f"{said}, by {BOUNDS[by[0]]}" if by and result["bound"] else said
 

@@ -24,12 +24,12 @@ from brokerwise.show.results import (
     Result,
     bound_fact,
     finite,
-    gap_text,
     how_to_repeat,
     origin,
     others_would,
     quality,
     screen,
+    with_gap,
 )
 from brokerwise.show.tables import Fact, Table
 
@@ -251,9 +251,8 @@ def heuristics(result: Result) -> str:
 
 def bounds(result: Result) -> str:
     """What no plan can exceed. The paper's bound counts also what fits nowhere."""
-    own = f"{int(result['bound']):,} (gap {gap_text(result['gap'])})"
-    paper = f"the paper's {int(result['bound_paper']):,}"
-    paper += f" (gap {gap_text(result['gap_paper'])})"
+    own = with_gap(f"{int(result['bound']):,}", result["gap"])
+    paper = with_gap(f"the paper's {int(result['bound_paper']):,}", result["gap_paper"])
     if result["options"]["bound"] == "certified":
         return f"bounds: certified {own}, {paper}"
     if result["bound"] == result["bound_paper"]:
@@ -494,8 +493,7 @@ def _values(result: Result) -> Plot:
         ("bound", result["bound"] if certified else None, True),
         ("paper's bound", result["bound_paper"], True),
     ]
-    whole = result["weighted_wanted"]
-    whole = result["wanted"] if whole is None else whole
+    whole = _whole(result)
     shown = [(n, int(v), up) for n, v, up in bars if v is not None and whole]
     of = "weighted value" if result["weighted_wanted"] is not None else "data"
     texts = [value_share(result, value, up=up) for _, value, up in shown]

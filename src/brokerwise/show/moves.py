@@ -243,18 +243,13 @@ def _cov_text(found: Result) -> str:
 
 
 def _decision_facts(result: Result, found: Result) -> Iterator[Fact]:
-    yield Fact(
-        "Max load",
-        byte_rate(found["max_load_after"]),
-        f"before {byte_rate(found['max_load'])}; best possible at least "
-        f"{byte_rate(found['bound'])}",
-    )
+    yield _max_load_fact(found)
     before, after = (
         sum(broker[key] for broker in found["brokers"])
         for key in ("load", "load_after")
     )
     yield Fact("Total load", byte_rate(after), f"before {byte_rate(before)}")
-    yield Fact("cov", f"{found['cov_after']:.3f}", f"before {found['cov']:.3f}")
+    yield _cov_fact(found)
     state = f"{found['state_bytes']:,} bytes of state are copied"
     yield Fact("Moves", f"{found['moves']:,}", state)
     yield _brokers_fact(found)
@@ -269,6 +264,19 @@ def _decision_facts(result: Result, found: Result) -> Iterator[Fact]:
     if result["states"]:
         said = [f"{count:,} {state}" for state, count in result["states"].items()]
         yield Fact("What became of them", ", ".join(said), result["outcome"])
+
+
+def _max_load_fact(found: Result) -> Fact:
+    return Fact(
+        "Max load",
+        byte_rate(found["max_load_after"]),
+        f"before {byte_rate(found['max_load'])}; best possible at least "
+        f"{byte_rate(found['bound'])}",
+    )
+
+
+def _cov_fact(found: Result) -> Fact:
+    return Fact("cov", f"{found['cov_after']:.3f}", f"before {found['cov']:.3f}")
 
 
 def _brokers_fact(found: Result) -> Fact:
@@ -374,13 +382,8 @@ def skew_answer(result: Result) -> str:
 
 
 def _skew_facts(result: Result) -> Iterator[Fact]:
-    yield Fact(
-        "Max load",
-        byte_rate(result["max_load_after"]),
-        f"before {byte_rate(result['max_load'])}; best possible at least "
-        f"{byte_rate(result['bound'])}",
-    )
-    yield Fact("cov", f"{result['cov_after']:.3f}", f"before {result['cov']:.3f}")
+    yield _max_load_fact(result)
+    yield _cov_fact(result)
     yield Fact(
         "Moves", f"{result['moves']:,}", f"made in {result['move_seconds']:.1f} s"
     )

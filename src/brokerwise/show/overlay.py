@@ -22,7 +22,6 @@ from brokerwise.show.results import (
     Result,
     bound_fact,
     finite,
-    gap_text,
     how_to_repeat,
     is_plan,
     no_cheaper,
@@ -30,6 +29,7 @@ from brokerwise.show.results import (
     others_would,
     quality,
     screen,
+    with_gap,
 )
 from brokerwise.show.tables import Fact, Table
 from brokerwise.show.wiring_map import colours, layout, link_text, overlay_map
@@ -268,7 +268,7 @@ def others(result: Result) -> str:
 def bound_line(result: Result) -> str:
     """What no plan costs less than, and what it is made of. An integer program has
     no parts."""
-    said = f"bound: {significant(result['bound'])} (gap {gap_text(result['gap'])})"
+    said = with_gap(f"bound: {significant(result['bound'])}", result["gap"])
     access, core = result["bound_access"], result["bound_core"]
     if access is None or core is None or result["algorithm"] == "ilp":
         return said

@@ -23,6 +23,7 @@ from brokerwise.show.results import (
     no_cheaper,
     origin,
     quality,
+    with_gap,
 )
 from brokerwise.show.spending import (
     fleet_label,
@@ -203,12 +204,9 @@ def number_lines(result: Result) -> Iterator[tuple[str, str]]:
         f"{result['load']:,} = {result['incoming']:,} incoming + "
         f"{result['outgoing']:,} outgoing; at least {result['load_bound']:,}",
     )
-    yield (
-        "bounds",
-        f"certified {dollars(result['bound'])} (gap {gap_text(result['gap'])}), "
-        f"the paper's {dollars(result['bound_paper'])} "
-        f"(gap {gap_text(result['gap_paper'])})",
-    )
+    certified = with_gap(dollars(result["bound"]), result["gap"])
+    paper = with_gap(dollars(result["bound_paper"]), result["gap_paper"])
+    yield "bounds", f"certified {certified}, the paper's {paper}"
     yield "prices", prices(result)
     naive = result.get("naive")
     if naive and naive["cost"]:

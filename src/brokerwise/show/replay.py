@@ -18,11 +18,7 @@ def page_of(result: Result) -> Page:
         facts=list(_facts(result)),
         tables=list(_tables(result)),
         plots=[_loads(result)],
-        inputs=[
-            Fact("Plan", result["plan"], f"kind {result['plan_kind']}"),
-            Fact("Its digest", result["digest"]),
-            *how_to_repeat(result),
-        ],
+        inputs=list(_inputs(result)),
         data=result,
     )
 
@@ -111,6 +107,12 @@ def _tables(result: Result) -> Iterator[Table]:
         )
 
 
+def _inputs(result: Result) -> Iterator[Fact]:
+    yield Fact("Plan", result["plan"], f"kind {result['plan_kind']}")
+    yield Fact("Its digest", result["digest"])
+    yield from how_to_repeat(result)
+
+
 def targets_page(result: Result) -> Page:
     topics = sorted(result["topics"], key=_lateness, reverse=True)
     return Page(
@@ -120,11 +122,7 @@ def targets_page(result: Result) -> Page:
         facts=list(_target_facts(result)),
         tables=[],
         plots=[_latencies(topics), _predictions(topics)],
-        inputs=[
-            Fact("Plan", result["plan"], f"kind {result['plan_kind']}"),
-            Fact("Its digest", result["digest"]),
-            *how_to_repeat(result),
-        ],
+        inputs=list(_inputs(result)),
         data=result,
     )
 

@@ -68,6 +68,10 @@ def gap_text(gap: float | None) -> str:
     return "< 0.001 %" if 0 < gap < _LEAST_SHOWN else percent_up(gap)
 
 
+def with_gap(bound: str, gap: float | None) -> str:
+    return f"{bound} (gap {gap_text(gap)})"
+
+
 def bound_fact(label: str, bound: str, gap: float | None) -> Fact:
     return Fact(label, bound, f"gap {gap_text(gap)}")
 

@@ -13,7 +13,13 @@ from brokerwise.model.colocation import ColocationPlan
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.pipeline.colocate import Colocated
 from brokerwise.runtime.fleet.seeds import broker_name
-from brokerwise.show.colocate import colocate_details, colocate_result
+from brokerwise.show.colocate import (
+    colocate_details,
+    colocate_result,
+    cores,
+    replica_name,
+    target_shares,
+)
 from brokerwise.show.numbers import counted, percent, significant
 from brokerwise.show.results import Result
 from brokerwise.show.tables import Table
@@ -94,7 +100,6 @@ def _judged(replica: ReplicaAt) -> str:
 
 
 UNIT = "cores of processing"
-_MS_PER_SECOND = 1000
 
 
 class SharedBrokers:
@@ -148,17 +153,11 @@ class SharedBrokers:
 
     @cached_property
     def _loads(self) -> Float64s:
-        """Cores that each row keeps busy."""
-        busy = self._topics.processing_ms[self._rows.topic]
-        loads: Float64s = busy * self._rows.rate_per_second / _MS_PER_SECOND
-        return loads
+        return cores(self._plan, self._topics)
 
     @cached_property
     def _shares(self) -> Float64s:
-        """What is predicted of each row, as a share of its target."""
-        target = self._topics.target_ms[self._rows.topic]
-        shares: Float64s = self._rows.predicted_p90_ms / target
-        return shares
+        return target_shares(self._plan, self._topics)
 
     @cached_property
     def _moves(self) -> Mapping[tuple[str, int], Result]:
@@ -205,12 +204,7 @@ class SharedBrokers:
         return [f"It moved from {broker_name(move['from'])}: {move['why']}."]
 
     def _name(self, row: int) -> str:
-        """The topic of a row, with the number of its replica if there are several."""
-        topic = int(self._rows.topic[row])
-        ends = np.searchsorted(self._rows.topic, [topic, topic + 1])
-        several = ends[1] - ends[0] > 1
-        replica = f" ({self._rows.number[row]})" if several else ""
-        return f"{self._topics.names[topic]}{replica}"
+        return replica_name(self._plan, self._topics, row)
 
     def _table(self, number: int, rows: Int64s) -> Table:
         cells = []
