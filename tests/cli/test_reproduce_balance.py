@@ -84,8 +84,9 @@ def test_live_runs_are_played_and_shown(
     monkeypatch.setattr(balance_live, "run_live", play)
     assert run(command(tmp_path / "out", "--live", "--minutes", "2")) == 0
     shown = capsys.readouterr()
-    assert len(played) == 13 and {cell.minutes for cell in played} == {2.0}
-    assert "On real processes, 13 runs" in shown.out
+    # 7 policies with nearest placement, 3 with random
+    assert len(played) == 10 and {cell.minutes for cell in played} == {2.0}
+    assert "On real processes, 10 runs" in shown.out
     assert "live, nearest, planned: 2 minutes" in shown.err
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from brokerwise.model.errors import InputError
+from brokerwise.reproduce import runner
 from brokerwise.reproduce.fill import Task, guess, kind_of
 from brokerwise.reproduce.fill_settings import HOMOGENEOUS, SCALED, SMALL, Cell
 from brokerwise.reproduce.runner import Cells, Forecast, code_digest, read_result
@@ -84,6 +85,21 @@ def test_directories_of_something_else_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is no directory of results"):
             Cells.open(place, "x")
     assert (tmp_path / "other/file").read_text() == "precious"
+
+
+def test_code_that_only_shows_results_is_no_other_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "reproduce"
+    folder.mkdir()
+    monkeypatch.setattr(runner, "__file__", str(folder / "runner.py"))
+    (folder / "fill.py").write_text("1")
+    before = code_digest()
+    for name in ("fill_page.py", "colocate_tables.py", "account.py", "pages.py"):
+        (folder / name).write_text("2")
+        assert code_digest() == before
+    (folder / "fill.py").write_text("2")
+    assert code_digest() != before
 
 
 HARD = Cell(SMALL[0], HOMOGENEOUS, 500, 5)

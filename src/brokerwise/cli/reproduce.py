@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from brokerwise.reproduce.account import Account
     from brokerwise.reproduce.balance_settings import LiveCell
     from brokerwise.reproduce.provision_settings import Trace
-    from brokerwise.reproduce.runner import Result, Watch
+    from brokerwise.reproduce.runner import Record, Watch
 
 EXIT_VIOLATED = 1
 
@@ -291,7 +291,7 @@ def balance(
     )
 
 
-def _play(cell: "LiveCell") -> "Result":
+def _play(cell: "LiveCell") -> "Record":
     from brokerwise.cli.fleet_options import progress
     from brokerwise.reproduce.balance_live import run_live
 
@@ -417,9 +417,9 @@ def _command(paper: str, out: Path, quick: bool, words: Words) -> str:
 
 
 def _run(
-    reproduced: "Callable[[Watch], Result]",
+    reproduced: "Callable[[Watch], Record]",
     out: Path,
-    account: "Callable[[Result], Account]",
+    account: "Callable[[Record], Account]",
     json: bool,
 ) -> None:
     """Run an experiment with a countdown, and print what came of it."""
@@ -433,9 +433,9 @@ def _run(
 
 
 def _print(
-    result: "Result",
+    result: "Record",
     out: Path,
-    account: "Callable[[Result], Account]",
+    account: "Callable[[Record], Account]",
     seconds: dict[str, float],
     json: bool,
 ) -> None:

@@ -16,11 +16,14 @@ from brokerwise.show.results import how_to_repeat
 from brokerwise.show.tables import Fact, Table, aligned, markdown
 
 Result = Mapping[str, Any]
-"""A JSON object of results.json, or all of it."""
+"""A JSON object of results.json, or all of it, as it is read."""
 NONE = "-"
 """A cell of a table of which nothing is known."""
 
 About = TypeVar("About")
+Row = TypeVar("Row")
+Columns = Sequence[tuple[str, Callable[[Row], str]]]
+"""What the columns of a table are called, and what each has to say of a row."""
 
 
 class Said(NamedTuple):
@@ -156,6 +159,19 @@ def verdict(
 def counted_if(number: int, noun: str, then: str = "") -> str:
     """`3 cells`, and what is said of them; nothing if there are none."""
     return f"{counted(number, noun)}{then}" if number else ""
+
+
+def table(caption: str, columns: Columns[Row], rows: Iterable[Row]) -> Table:
+    """A row for each of `rows`, filled column by column."""
+    cells = [tuple(cell(row) for _, cell in columns) for row in rows]
+    return Table(caption, tuple(name for name, _ in columns), cells)
+
+
+def column(
+    name: str, key: str, said: Callable[[Any], str] = "{:,}".format
+) -> tuple[str, Callable[[Result], str]]:
+    """A column with this field of each row; a dash where it is None."""
+    return name, lambda row: NONE if row[key] is None else said(row[key])
 
 
 def filled(*tables: Table) -> list[Table]:

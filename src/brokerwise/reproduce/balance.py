@@ -40,14 +40,12 @@ from brokerwise.reproduce.checks import simulation_problems
 from brokerwise.reproduce.emergency.rates import emergency_world
 from brokerwise.reproduce.emergency.scenario import Settings as ScenarioSettings
 from brokerwise.reproduce.emergency.scenario import generate
-from brokerwise.reproduce.runner import Part, Result, Runner, Watch, Work, origin, timed
+from brokerwise.reproduce.runner import Part, Record, Runner, Watch, Work, origin, timed
 from brokerwise.runtime.balancing.settings import Settings
 from brokerwise.runtime.simulation.paper import Paper, paper_world
 from brokerwise.runtime.simulation.result import SimulationResult
 from brokerwise.runtime.simulation.simulator import SimulationOptions, simulate
 from brokerwise.runtime.simulation.world import World
-
-Record = dict[str, Any]
 
 # One run: simulated, counted again, and thinned out
 
@@ -242,7 +240,7 @@ def reproduce(
     watch: Watch,
     play: Live | None = None,
     force: bool = False,
-) -> Result:
+) -> Record:
     """Run what is not yet in `out`, simulations on all cores and live runs by `play`
     one after the other, and write what there is there.
 
@@ -267,7 +265,7 @@ def reproduce(
     return runner.run(finish, lambda: _result(experiment, runner), account)
 
 
-def _result(experiment: Experiment, runner: Runner) -> Result:
+def _result(experiment: Experiment, runner: Runner) -> Record:
     """All that is complete, in the order of the cells."""
     seed, known = experiment.seed, runner.found
     found = {cell: known[cell.name] for cell in experiment.cells if cell.name in known}

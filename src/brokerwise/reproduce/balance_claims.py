@@ -4,12 +4,11 @@ Figures 5 to 14 are plots whose values are not printed; what is known of them is
 the text says, which is compared in direction.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import fmean, stdev
-from typing import Any
 
-from brokerwise.reproduce.account import Claim, Judged, MissingError
+from brokerwise.reproduce.account import Claim, Judged, MissingError, Result
 from brokerwise.reproduce.balance_settings import (
     CITY,
     CROWDED,
@@ -19,8 +18,6 @@ from brokerwise.reproduce.balance_settings import (
     SPARSE,
     SUBSCRIBERS,
 )
-
-Record = Mapping[str, Any]
 
 _SIMILAR = 0.25  # of the larger: two values that differ by less are about equal
 _MUCH = 2.0  # times as many
@@ -34,15 +31,15 @@ class Runs:
 
     def __init__(
         self,
-        figures: Iterable[Record],
-        sweep: Iterable[Record],
-        repeats: Iterable[Record],
+        figures: Iterable[Result],
+        sweep: Iterable[Result],
+        repeats: Iterable[Result],
     ) -> None:
         self._figures = {(r["world"], r["placement"], r["policy"]): r for r in figures}
         self.sweep = list(sweep)
         self._repeats = {(r["placement"], r["policy"], r["seed"]): r for r in repeats}
 
-    def pairs(self, placement: str, policy: str) -> list[tuple[Record, Record]]:
+    def pairs(self, placement: str, policy: str) -> list[tuple[Result, Result]]:
         """In the city, without balancing and with a policy: a pair for each seed."""
         found = [
             (none, self._repeats[placement, policy, seed])
@@ -54,13 +51,13 @@ class Runs:
             raise MissingError(placement, policy)
         return found
 
-    def city(self, placement: str, policy: str) -> Record:
+    def city(self, placement: str, policy: str) -> Result:
         return self._one(CITY.key, placement, policy)
 
-    def paper(self, policy: str) -> Record:
+    def paper(self, policy: str) -> Result:
         return self._one(PAPER.key, NEAREST, policy)
 
-    def _one(self, *key: str) -> Record:
+    def _one(self, *key: str) -> Result:
         if key not in self._figures:
             raise MissingError(key)
         return self._figures[key]
@@ -223,7 +220,7 @@ def _sensitive(runs: Runs) -> Judged:
     return holds, "; ".join(said)
 
 
-def _sweep(runs: Runs, **fields: float) -> list[Record]:
+def _sweep(runs: Runs, **fields: float) -> list[Result]:
     return [
         one
         for one in runs.sweep
@@ -231,7 +228,7 @@ def _sweep(runs: Runs, **fields: float) -> list[Record]:
     ]
 
 
-def _later(run: Record) -> int:
+def _later(run: Result) -> int:
     """Moves after those of the first decision."""
     return int(run["moves"] - run["first_moves"])
 
@@ -240,7 +237,7 @@ def _about(one: float, other: float) -> bool:
     return abs(one - other) <= _SIMILAR * max(one, other)
 
 
-def _change(before: Record, after: Record) -> str:
+def _change(before: Result, after: Result) -> str:
     return f"{after['max_load'] / before['max_load'] - 1:+.0%}"
 
 
@@ -248,7 +245,7 @@ def _clock(seconds: float | None) -> str:
     return "no time" if seconds is None else f"{seconds / 60:.1f} min"
 
 
-def _threshold(name: str, run: Record) -> str:
+def _threshold(name: str, run: Result) -> str:
     return f"{run[name]:g}" if name == "alpha" else f"{run[name] / 1e6:g} MB/s"
 
 

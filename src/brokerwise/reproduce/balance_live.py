@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from brokerwise.model.plan import gap
 from brokerwise.reproduce.balance_settings import CITY, GAMMA, LiveCell
@@ -20,19 +19,19 @@ from brokerwise.reproduce.emergency.playing import (
     LoadWatch,
     Played,
     Sample,
+    beside,
     play,
     prepare,
 )
 from brokerwise.reproduce.emergency.scenario import Scenario, generate
 from brokerwise.reproduce.emergency.scenario import Settings as ScenarioSettings
+from brokerwise.reproduce.runner import Record
 from brokerwise.runtime.client.data_cluster import DataClient
 from brokerwise.runtime.fleet.balance_answers import Decision
 from brokerwise.runtime.fleet.operator import BalanceOperator, Operator
 from brokerwise.runtime.fleet.seeds import seed_of_count
 from brokerwise.runtime.fleet.settings import DataClusterSettings, Settings
 from brokerwise.runtime.fleet.supervisor import RunningFleet, running_fleet
-
-Record = dict[str, Any]
 
 _MOST_KEPT = 120  # moments of a run
 _OVER = ("done", "declined", "failed")
@@ -228,7 +227,7 @@ async def _balanced(
             },
         )
     watch = LoadWatch(balancing)
-    async with watch.watching():
+    async with beside(watch.run()):
         played = await play(fleet, scenario, directory, tell=tell)
     found = await balancing.decisions(MOST_DECISIONS)
     return _Seen(played, watch.samples, sorted(found, key=lambda one: one.at))

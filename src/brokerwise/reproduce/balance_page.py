@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 
 from brokerwise.reproduce.account import (
-    NONE,
     Account,
     Block,
     Result,
@@ -14,10 +13,12 @@ from brokerwise.reproduce.account import (
     claim_words,
     claims_said,
     claims_table,
+    column,
     counted_if,
     filled,
     matching,
     series,
+    table,
     verdict,
 )
 from brokerwise.reproduce.balance_settings import CITY, LIVE, PAPER, PLACEMENTS
@@ -27,8 +28,6 @@ from brokerwise.show.results import gap_text
 from brokerwise.show.tables import Fact, Table
 
 _CITY, _LIVE, _PAPER = CITY.key, LIVE, PAPER.key
-
-
 WORLDS = {
     _CITY: "the emergency city, simulated",
     _LIVE: "the emergency city on real processes",
@@ -115,29 +114,22 @@ def _measured(result: Result) -> list[Table]:
 def world_table(result: Result, world: str) -> Table:
     """Means are over the time of a run."""
     runs = runs_of(result, world)
-    unit = unit_of(runs)
-    return Table(
+    load = partial(load_text, unit=unit_of(runs))
+    return table(
         _world_caption(runs, world),
-        (
-            *("placement, policy", "cov", "at the end", "max load", "at the end"),
-            *("mean at the end", "bound", "gap", "moves", "decisions"),
-        ),
         [
-            (
-                title_of(run),
-                cov_text(run["cov"]),
-                cov_text(run["cov_end"]),
-                *(
-                    load_text(run[key], unit)
-                    for key in ("max_load", "max_load_end", "mean_load_end")
-                ),
-                NONE if run["bound"] is None else load_text(run["bound"], unit),
-                NONE if run["gap"] is None else gap_text(run["gap"]),
-                f"{run['moves']:,}",
-                f"{run['decisions']:,}",
-            )
-            for run in runs
+            ("placement, policy", title_of),
+            column("cov", "cov", cov_text),
+            column("at the end", "cov_end", cov_text),
+            column("max load", "max_load", load),
+            column("at the end", "max_load_end", load),
+            column("mean at the end", "mean_load_end", load),
+            column("bound", "bound", load),
+            column("gap", "gap", gap_text),
+            column("moves", "moves"),
+            column("decisions", "decisions"),
         ],
+        runs,
     )
 
 
@@ -155,59 +147,47 @@ def _world_caption(runs: list[Result], world: str) -> str:
 
 def delivery_table(result: Result) -> Table:
     """Of live runs: what everyone got, and what it took."""
-    return Table(
+    return table(
         "On real processes: deliveries judged by an independent computation, and what "
         "balancing changed from before the first move, while users still came, to the "
         "end",
-        (
-            *("placement, policy", "cov before", "after", "max load before", "after"),
-            *("moves", "deliveries", "lost", "twice", "wrong"),
-            *("beats skipped", "Spark's share"),
-        ),
-        [_delivery_row(run) for run in runs_of(result, _LIVE)],
-    )
-
-
-def _delivery_row(run: Result) -> tuple[str, ...]:
-    unit = unit_of([run])
-    return (
-        title_of(run),
-        cov_text(run["cov_before"]),
-        cov_text(run["cov_after"]),
-        load_text(run["max_before"], unit),
-        load_text(run["max_after"], unit),
-        f"{run['moves']:,}",
-        f"{run['deliveries']:,}",
-        f"{run['lost']:,}",
-        f"{run['twice']:,}",
-        f"{run['wrong']:,}",
-        f"{run['skipped']:,}",
-        percent(run["spark_share"]),
+        [
+            ("placement, policy", title_of),
+            column("cov before", "cov_before", cov_text),
+            column("after", "cov_after", cov_text),
+            (
+                "max load before",
+                lambda run: load_text(run["max_before"], unit_of([run])),
+            ),
+            ("after", lambda run: load_text(run["max_after"], unit_of([run]))),
+            *(column(key, key) for key in ("moves", "deliveries")),
+            *(column(key, key) for key in ("lost", "twice", "wrong")),
+            column("beats skipped", "skipped"),
+            column("Spark's share", "spark_share", percent),
+        ],
+        runs_of(result, _LIVE),
     )
 
 
 def sweep_table(result: Result) -> Table:
     """Figure 14."""
     runs = sorted(result["sweep"], key=lambda r: (r["policy"], r["alpha"], r["beta"]))
-    unit = unit_of(runs)
-    return Table(
+    load = partial(load_text, unit=unit_of(runs))
+
+    def label(run: Result) -> str:
+        return f"{PAPER_NAMES[run['policy']]}, {run['alpha']:g}, {load(run['beta'])}"
+
+    return table(
         "Figure 14: thresholds, with nearest placement in the paper's simulation",
-        (
-            *("policy, alpha, beta", "cov", "at the end", "max load"),
-            *("moves", "decisions"),
-        ),
         [
-            (
-                f"{PAPER_NAMES[run['policy']]}, {run['alpha']:g}, "
-                f"{load_text(run['beta'], unit)}",
-                cov_text(run["cov"]),
-                cov_text(run["cov_end"]),
-                load_text(run["max_load"], unit),
-                f"{run['moves']:,}",
-                f"{run['decisions']:,}",
-            )
-            for run in runs
+            ("policy, alpha, beta", label),
+            column("cov", "cov", cov_text),
+            column("at the end", "cov_end", cov_text),
+            column("max load", "max_load", load),
+            column("moves", "moves"),
+            column("decisions", "decisions"),
         ],
+        runs,
     )
 
 

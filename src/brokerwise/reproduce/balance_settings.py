@@ -19,8 +19,6 @@ ALPHA, BETA = 0.15, 300e6
 """Of LDM in Figure 13; bytes a second."""
 LEAST_ALPHA = 0.05
 """The smallest of Figure 14."""
-
-
 PLACEMENTS = ("random", "round-robin", "nearest")
 NEAREST = "nearest"
 POLICIES = ("none", "ldm", "sdm", "gsh", "planned")

@@ -52,6 +52,7 @@ from brokerwise.reproduce.colocate_settings import (
     BACKGROUND_MS,
     CURVE_ERROR,
     KINDS,
+    LEARNED,
     MISSED,
     MOST_RATES,
     PROCESSING_MS,
@@ -69,11 +70,8 @@ from brokerwise.reproduce.colocate_settings import (
     plans_of,
     work,
 )
-from brokerwise.reproduce.runner import Part, Result, Runner, Watch, Work, origin
+from brokerwise.reproduce.runner import Part, Record, Runner, Watch, Work, origin
 from brokerwise.reproduce.workers import cores
-
-Record = dict[str, Any]
-
 
 # One request of Figures 3 and 4: planned by every algorithm, and simulated
 
@@ -106,7 +104,7 @@ def plan_request(cell: PlanCell, model: LatencyModel) -> Record:
     runs, problems = [], []
     for label, options in _algorithms(cell):
         clock = _Clock()
-        plan = solve(problem, Options(**options, stop=clock.over, stage=clock.stage))
+        plan = solve(problem, replace(options, stop=clock.over, stage=clock.stage))
         problems += [
             f"{label}: {problem}"
             for problem in plan_problems(plan, topics, model, cell.setting.k)
@@ -134,31 +132,30 @@ def _ask_once(model: LatencyModel, topics: TopicTable, k: int) -> None:
         model.p90_ms(topics.processing_ms[some], topics.rate_per_second[some])
 
 
-def seconds_of(problem: Problem, options: Mapping[str, Any]) -> float:
+def seconds_of(problem: Problem, options: Options) -> float:
     """What one of the paper's algorithms takes, without the bound that it does not
     have: the median of a few times."""
-    algorithm, opening = options["algorithm"], options.get("open", 0)
     taken = []
     for _ in range(_TIMES):
         start = time.perf_counter()
         oracle = Oracle(problem, Demand.of(problem))
         order = descending(oracle, list(problem.topics.names))
-        if algorithm == "ffd":
+        if options.algorithm == "ffd":
             ffd(oracle, order)
-        elif algorithm == "lfs":
+        elif options.algorithm == "lfs":
             lfs(oracle, order, Effort())
         else:
-            hybrid(oracle, order, opening, Effort())
+            hybrid(oracle, order, options.open, Effort())
         taken.append(time.perf_counter() - start)
     return median(taken)
 
 
-def _algorithms(cell: PlanCell) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield "ffd", {"algorithm": "ffd"}
-    yield "lfs", {"algorithm": "lfs"}
+def _algorithms(cell: PlanCell) -> Iterator[tuple[str, Options]]:
+    yield "ffd", Options("ffd")
+    yield "lfs", Options("lfs")
     for opening in cell.openings:
-        yield f"hybrid {opening}", {"algorithm": "hybrid", "open": opening}
-    yield "search", {"algorithm": "search"}
+        yield f"hybrid {opening}", Options("hybrid", open=opening)
+    yield "search", Options("search")
 
 
 @dataclass
@@ -385,7 +382,7 @@ class Experiment:
 
 def reproduce(
     experiment: Experiment, out: Path, *, watch: Watch, force: bool = False
-) -> Result:
+) -> Record:
     """Run what is not yet in `out`, on all cores, and write what there is there.
 
     Interrupting it loses what is under way; results, summary and report are then of
@@ -459,11 +456,11 @@ class _Run:
         parts = {k: regressor_of(one) for k, one in enumerate(plain[PAPER], start=1)}
         return {PAPER: PaperModel(parts), UNIFIED: unified_of(plain[UNIFIED])}
 
-    def result(self) -> Result:
+    def result(self) -> Record:
         """All that is complete."""
         experiment = self.experiment
         plans = [record for _, record in self._found(self.plans)]
-        made: Result = {
+        made: Record = {
             "sensitivity": {r["part"]: r for r in self._records(SensitivityCell)},
             "learned": [_short(record) for record in self._records(LearnCell)],
             "measured": self._records(MeasuredCell),
@@ -499,11 +496,10 @@ class _Run:
                 model = unified_of(record["model"])
                 yield from monotone_problems(model, PROCESSING_MS, most, 0)
 
-    def _setting(self) -> Result:
+    def _setting(self) -> Record:
         setting = self.experiment.setting
-        names = ("cores", "messages", "factor", "k", "alone", "each", "validation")
         return {
-            **{name: getattr(setting, name) for name in names},
+            **setting.chosen(LEARNED),
             "requests": setting.requests,
             "target_ms": TARGET_MS,
             "margin": DEFAULT_MARGIN,
@@ -527,7 +523,7 @@ def _named(most: Mapping[float, int]) -> dict[str, int]:
     return {f"{p:g}": rate for p, rate in most.items()}
 
 
-def published() -> Result:
+def published() -> Record:
     return {
         "accuracy": {
             str(k): dict(zip(("train", "test", "validation"), found, strict=True))

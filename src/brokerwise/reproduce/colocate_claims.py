@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from brokerwise.latency.models import PAPER, PAPER_200, UNIFIED
-from brokerwise.reproduce.account import Claim, Judged, MissingError
+from brokerwise.reproduce.account import Claim, Judged, MissingError, Result
 from brokerwise.reproduce.colocate_settings import (
     BACKGROUND_MS,
     CURVED,
@@ -22,8 +22,6 @@ from brokerwise.reproduce.colocate_settings import (
     THRESHOLDS,
 )
 
-Record = Mapping[str, Any]
-
 ACCURATE = 0.95
 """R^2 that still counts as about 97 %: the lowest that the paper prints is 0.951."""
 _LITTLE = 0.1  # of the target
@@ -34,29 +32,29 @@ FULL_LOAD = "1"
 """Of the topics beside one: as much as the cores can do."""
 
 
-def learned_of(result: Record, kind: str, topics: int) -> Record:
+def learned_of(result: Result, kind: str, topics: int) -> Result:
     """What was learned from everything there is: its scores for a number of topics."""
     for record in result["learned"]:
         same = record["kind"] == kind and record["topics"] in (0, topics)
         if same and not record["size"] and str(topics) in record["scores"]:
-            found: Record = record
+            found: Result = record
             return found
     raise MissingError(f"{kind}, {topics} topics")
 
 
-def sharing(result: Record) -> range:
+def sharing(result: Result) -> range:
     """The numbers of topics that share a broker."""
     return range(2, result["setting"]["k"] + 1)
 
 
-def _part(result: Record, part: str) -> Record:
+def _part(result: Result, part: str) -> Result:
     if part not in result["sensitivity"]:
         raise MissingError(part)
-    found: Record = result["sensitivity"][part]
+    found: Result = result["sensitivity"][part]
     return found
 
 
-def _subscribers(result: Record) -> Judged:
+def _subscribers(result: Result) -> Judged:
     found = _part(result, "a")
     rises = {p: curve[-1] - curve[0] for p, curve in found["curves"].items()}
     holds = all(0 <= rise <= _LITTLE * TARGET_MS for rise in rises.values())
@@ -67,7 +65,7 @@ def _subscribers(result: Record) -> Judged:
     return holds, f"p90 with {found['x'][0]} to {found['x'][-1]} subscribers: {said}"
 
 
-def _background(result: Record) -> Judged:
+def _background(result: Result) -> Judged:
     found = _part(result, "b")
     (curve,) = found["curves"].values()
     at = found["x"].index(found["saturated"])
@@ -81,7 +79,7 @@ def _background(result: Record) -> Judged:
     )
 
 
-def _knee(result: Record) -> Judged:
+def _knee(result: Result) -> Judged:
     """Slowly: less than a quarter of the target up to nine tenths of the threshold;
     fast: more than twice the target at the end."""
     found, holds, said = _part(result, "c"), True, []
@@ -101,7 +99,7 @@ def _knee(result: Record) -> Judged:
     return holds, "; ".join(said)
 
 
-def _threshold(result: Record) -> Judged:
+def _threshold(result: Result) -> Judged:
     found = _part(result, "d")["thresholds"]
     ours = {0: found["0"]["alone"][0]}
     for count in list(THRESHOLDS)[1:]:
@@ -116,7 +114,7 @@ def _threshold(result: Record) -> Judged:
     )
 
 
-def _rates(result: Record) -> Judged:
+def _rates(result: Result) -> Judged:
     most = learned_of(result, PAPER, 1)["single"]["most"]
     ours = {p: most[f"{p:g}"] for p in MOST_RATES}
     holds = all(abs(ours[p] - rate) <= _NEAR * rate for p, rate in MOST_RATES.items())
@@ -131,7 +129,7 @@ _LENGTHS = {PAPER: "5,000 iterations", PAPER_200: "200"}
 they predict is so if it is so with either."""
 
 
-def _accuracy(result: Record) -> Judged:
+def _accuracy(result: Result) -> Judged:
     least, said = [], []
     for kind, length in _LENGTHS.items():
         scores = {
@@ -147,7 +145,7 @@ def _accuracy(result: Record) -> Judged:
     return max(least) >= ACCURATE, f"R^2 in test and validation {', '.join(said)}"
 
 
-def _separate(result: Record) -> Judged:
+def _separate(result: Result) -> Judged:
     means = {}
     for kind in (*_LENGTHS, UNIFIED):
         scores = [
@@ -161,7 +159,7 @@ def _separate(result: Record) -> Judged:
     )
 
 
-def _curves(result: Record) -> Judged:
+def _curves(result: Result) -> Judged:
     holds, said = [], []
     for kind, length in _LENGTHS.items():
         errors = []
@@ -177,7 +175,7 @@ def _curves(result: Record) -> Judged:
     return any(holds), f"1 - R^2 in training and validation {', '.join(said)}"
 
 
-def _mistakes(result: Record) -> Judged:
+def _mistakes(result: Result) -> Judged:
     found = [
         learned_of(result, PAPER, k)["verdicts"][str(k)]["without_margin"]
         for k in sharing(result)
@@ -202,7 +200,7 @@ class Rows:
     """Means over requests, with the paper's kind of model."""
 
     def __init__(self, result: Mapping[str, Any]) -> None:
-        self._rows: dict[tuple[int, str], Record] = {
+        self._rows: dict[tuple[int, str], Result] = {
             (row["topics"], row["label"]): row
             for row in result["plans"]
             if row["kind"] == PAPER
@@ -211,15 +209,15 @@ class Rows:
         if not self.topics:
             raise MissingError("plans")
 
-    def __call__(self, topics: int, label: str) -> Record:
+    def __call__(self, topics: int, label: str) -> Result:
         if (topics, label) not in self._rows:
             raise MissingError(label)
         return self._rows[topics, label]
 
-    def heuristics(self, topics: int) -> dict[str, Record]:
+    def heuristics(self, topics: int) -> dict[str, Result]:
         return {label: self(topics, label) for label in _HEURISTICS}
 
-    def openings(self) -> list[tuple[int, Record]]:
+    def openings(self) -> list[tuple[int, Result]]:
         """Of Figure 4, by k'."""
         found = [
             (int(label.removeprefix("hybrid ")), row)
@@ -231,7 +229,7 @@ class Rows:
         return sorted(found, key=lambda pair: pair[0])
 
 
-def _similar(result: Record) -> Judged:
+def _similar(result: Result) -> Judged:
     rows, holds, said = Rows(result), True, []
     for topics in rows.topics:
         brokers = [row["brokers"] for row in rows.heuristics(topics).values()]
@@ -250,7 +248,7 @@ def _apart(rows: Rows, topics: int, name: str) -> float:
     return float(max(values) - min(values))
 
 
-def _fewest(result: Record) -> Judged:
+def _fewest(result: Result) -> Judged:
     rows = Rows(result)
     fewer = level = 0
     for topics in rows.topics:
@@ -267,7 +265,7 @@ def _fewest(result: Record) -> Judged:
     )
 
 
-def _proven(result: Record) -> str:
+def _proven(result: Result) -> str:
     """How much there is to gain at all."""
     runs = [
         run
@@ -280,7 +278,7 @@ def _proven(result: Record) -> str:
     return f"{proven} of {len(runs)} plans of the three are proven to have the fewest"
 
 
-def _times(result: Record) -> Judged:
+def _times(result: Result) -> Judged:
     rows, agreed, said = Rows(result), 0, []
     for topics in rows.topics:
         ffd, hybrid, lfs = (row["seconds"] for row in rows.heuristics(topics).values())
@@ -292,7 +290,7 @@ def _times(result: Record) -> Judged:
     return most, f"FFD, hybrid, LFS in ms: {'; '.join(said)}"
 
 
-def _cpu(result: Record) -> Judged:
+def _cpu(result: Result) -> Judged:
     rows = Rows(result)
     apart = {topics: _apart(rows, topics, "cpu") for topics in rows.topics}
     widest = max(apart, key=lambda topics: apart[topics])
@@ -302,7 +300,7 @@ def _cpu(result: Record) -> Judged:
     )
 
 
-def _latency(result: Record) -> Judged:
+def _latency(result: Result) -> Judged:
     rows, lowest, said = Rows(result), 0, []
     for topics in rows.topics:
         found = {label: row["p90_ms"] for label, row in rows.heuristics(topics).items()}
@@ -312,13 +310,13 @@ def _latency(result: Record) -> Judged:
     return lowest == len(rows.topics), f"mean p90 in ms: {'; '.join(said)}"
 
 
-def _missed(result: Record) -> Judged:
+def _missed(result: Result) -> Judged:
     rows = Rows(result)
     every = [row for topics in rows.topics for row in rows.heuristics(topics).values()]
     return _judged_missed("3", every)
 
 
-def _judged_missed(figure: str, rows: Sequence[Record]) -> Judged:
+def _judged_missed(figure: str, rows: Sequence[Result]) -> Judged:
     messages = max(row["messages_over"] for row in rows)
     topics = max(row["topics_over"] for row in rows)
     most = MISSED[figure]
@@ -328,35 +326,35 @@ def _judged_missed(figure: str, rows: Sequence[Record]) -> Judged:
     )
 
 
-def _opening(result: Record) -> Judged:
+def _opening(result: Result) -> Judged:
     found = [row["brokers"] for _, row in Rows(result).openings()]
     falling = all(a >= b for a, b in pairwise(found))
     return falling and found[-1] < found[0], _by_opening(result, "brokers", "{:.1f}")
 
 
-def _slower(result: Record) -> Judged:
+def _slower(result: Result) -> Judged:
     found = [row["seconds"] for _, row in Rows(result).openings()]
     said = ", ".join(f"{1000 * seconds:.0f}" for seconds in found)
     rising = sum(a < b for a, b in pairwise(found))
     return rising == len(found) - 1, f"k' = 1 on: {said} ms"
 
 
-def _steady(result: Record) -> Judged:
+def _steady(result: Result) -> Judged:
     found = [row["cpu"] for _, row in Rows(result).openings()]
     return max(found) - min(found) <= _LITTLE_CPU, _by_opening(result, "cpu", "{:.3f}")
 
 
-def _compact(result: Record) -> Judged:
+def _compact(result: Result) -> Judged:
     found = [row["p90_ms"] for _, row in Rows(result).openings()]
     rising = all(a <= b for a, b in pairwise(found))
     return rising, f"{_by_opening(result, 'p90_ms', '{:.0f}')} ms"
 
 
-def _missed_opening(result: Record) -> Judged:
+def _missed_opening(result: Result) -> Judged:
     return _judged_missed("4", [row for _, row in Rows(result).openings()])
 
 
-def _by_opening(result: Record, name: str, form: str) -> str:
+def _by_opening(result: Result, name: str, form: str) -> str:
     found = [form.format(row[name]) for _, row in Rows(result).openings()]
     return f"k' = 1 on: {', '.join(found)}"
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import combinations
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +64,7 @@ from brokerwise.reproduce.colocate_settings import (
     SensitivityCell,
     Setting,
 )
+from brokerwise.reproduce.runner import Record
 from brokerwise.storage.latency_arrays import SCHEMAS, model_of, model_tables
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
@@ -154,8 +155,6 @@ def _split(
     yield TEST, order[:held]
     yield VALIDATION, count + np.arange(0 if alone else setting.validation)
 
-
-Record = dict[str, Any]
 
 # Figure 1: what a topic's latency depends on
 
@@ -384,31 +383,39 @@ def learn(cell: LearnCell) -> Record:
     made = lots(cell.setting, cell.seed, cell.numbers, cell.size)
     start = time.perf_counter()
     with ended_early() as unfinished:
-        model, predict, again, alone = _learned(cell, made)
+        model = _learned(cell, made)
     seconds = time.perf_counter() - start
-    found = {part: predict(rows) for part, rows in made.parts.items() if len(rows)}
+    found = {
+        part: model.predict(rows) for part, rows in made.parts.items() if len(rows)
+    }
     record = {
         **cell.inputs(),
         "seconds": round(seconds, 3),
         "converged": not unfinished,
         "scores": {str(k): _scores(made, found, k) for k in cell.numbers},
-        "problems": learned_problems(made, found, again, cell),
+        "problems": learned_problems(made, found, model.predict_again, cell),
     }
     if cell.size:
         return record
     return record | {
         "verdicts": {str(k): _verdicts(made, found, k) for k in cell.numbers},
         "points": {str(k): _points(made, found, k) for k in cell.numbers if k in DRAWN},
-        "single": _alone(made, alone) if 1 in cell.numbers else None,
-        "model": model,
+        "single": _alone(made, model.alone) if 1 in cell.numbers else None,
+        "model": model.plain,
     }
 
 
-def _learned(
-    cell: LearnCell, made: Lots
-) -> tuple[Record, Predict, Predict, Alone | None]:
-    """The model as JSON, what it predicts for rows, what it predicts once it was read
-    again, and what it says of topics alone."""
+class _Learned(NamedTuple):
+    """A model as JSON, what it predicts for rows, what it predicts once it was read
+    again, and what it says of topics alone, if it knows them."""
+
+    plain: Plain
+    predict: Predict
+    predict_again: Predict
+    alone: Alone | None
+
+
+def _learned(cell: LearnCell, made: Lots) -> _Learned:
     subject, rows = made.subject, made.parts[TRAIN]
     if cell.kind != UNIFIED:
         k = cell.topics
@@ -417,7 +424,7 @@ def _learned(
         part = fit_paper(_inputs(subject, rows, k), logs, k, cell.seed, iterations)
         kept = plain_regressor(part)
         read = regressor_of(kept)
-        return (
+        return _Learned(
             kept,
             lambda some: part.predict(_inputs(subject, some, k)),
             lambda some: read.predict(_inputs(subject, some, k)),
@@ -426,7 +433,7 @@ def _learned(
     model, _ = train_unified(subject, rows, seed=cell.seed)
     kept = plain_unified(model)
     known = unified_of(kept)
-    return (
+    return _Learned(
         kept,
         lambda some: subject.predicted(model, some),
         lambda some: subject.predicted(known, some),

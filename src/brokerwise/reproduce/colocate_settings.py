@@ -5,7 +5,7 @@ Publish/Subscribe" (SEC 2018). Their data is not public. Ours is of a simulated 
 with four cores, and, where there is measured data, of our own broker on one core.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -44,8 +44,6 @@ ACCURACY: Mapping[int, tuple[float, float, float | None]] = {
 CURVE_ERROR = 0.03
 MISSED = {"3": (0.09, 0.13), "4": (0.06, 0.12)}
 """Shares of messages and of topics that miss the target, at most, by figure."""
-
-
 KINDS = (PAPER, UNIFIED)
 FACTOR = 1.27
 """What processing takes over what it is meant to take: so that the largest rates of a
@@ -54,6 +52,10 @@ DRAWN = (2, 6)
 """Numbers of topics whose predictions are drawn against what is true."""
 CURVED = (4, 6)
 """Numbers of topics with a learning curve of the paper's recipe."""
+BROKER = ("cores", "messages", "factor")
+LEARNED = (*BROKER, "k", "alone", "each", "validation")
+"""Fields of a setting that simulated latencies, and what is learned of them, depend
+on."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,10 @@ class Setting:
     backgrounds: int = 5
     splits: int = 20
 
+    def chosen(self, names: Sequence[str]) -> dict[str, int | float]:
+        """Some of its fields, by name."""
+        return {name: getattr(self, name) for name in names}
+
 
 FULL = Setting()
 QUICK = replace(
@@ -122,17 +128,9 @@ class SensitivityCell:
         return f"Figure 1{self.part}"
 
     def inputs(self) -> dict[str, Any]:
-        setting = self.setting
-        return {
-            "what": self.what,
-            "part": self.part,
-            "cores": setting.cores,
-            "messages": setting.messages,
-            "factor": setting.factor,
-            "repeats": setting.repeats,
-            "backgrounds": setting.backgrounds,
-            "seed": self.seed,
-        }
+        names = (*BROKER, "repeats", "backgrounds")
+        chosen = self.setting.chosen(names)
+        return {"what": self.what, "part": self.part, **chosen, "seed": self.seed}
 
 
 @dataclass(frozen=True)
@@ -163,19 +161,12 @@ class LearnCell:
         return f"{self.kind} model, {of}{some}"
 
     def inputs(self) -> dict[str, Any]:
-        setting = self.setting
         return {
             "what": self.what,
             "kind": self.kind,
             "topics": self.topics,
             "size": self.size,
-            "cores": setting.cores,
-            "messages": setting.messages,
-            "factor": setting.factor,
-            "k": setting.k,
-            "alone": setting.alone,
-            "each": setting.each,
-            "validation": setting.validation,
+            **self.setting.chosen(LEARNED),
             "seed": self.seed,
         }
 
@@ -247,9 +238,8 @@ class PlanCell:
 
     def inputs(self) -> dict[str, Any]:
         kept = asdict(self)
-        setting = kept.pop("setting")
-        names = ("cores", "messages", "factor", "k")
-        return {"what": self.what, **kept, **{name: setting[name] for name in names}}
+        del kept["setting"]
+        return {"what": self.what, **kept, **self.setting.chosen((*BROKER, "k"))}
 
 
 Cell = SensitivityCell | LearnCell | MeasuredCell | PlanCell

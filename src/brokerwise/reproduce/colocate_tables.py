@@ -6,11 +6,14 @@ from statistics import median
 from brokerwise.latency.models import PAPER, PAPER_200, UNIFIED
 from brokerwise.reproduce.account import (
     NONE,
+    Columns,
     MissingError,
     Result,
     claims_table,
+    column,
     filled,
     matching,
+    table,
 )
 from brokerwise.reproduce.colocate_claims import learned_of
 from brokerwise.reproduce.colocate_settings import OPENING, OPENINGS_TOPICS
@@ -32,8 +35,6 @@ ALGORITHMS = {
     "search": "search (ours)",
 }
 _PARTS = ("train", "test", "validation")
-
-
 SEARCH = "search"
 
 
@@ -87,12 +88,6 @@ def share_text(value: float | None) -> str:
 def numbers_of(result: Result) -> list[int]:
     """The numbers of topics that may share a broker."""
     return list(range(1, result["setting"]["k"] + 1))
-
-
-_MEASURES = (
-    *("brokers", "bound", "proven", "planning", "CPU", "mean p90"),
-    *("messages over", "topics over"),
-)
 
 
 def tables(result: Result) -> list[Table]:
@@ -323,55 +318,59 @@ def curves_table(result: Result) -> Table:
 
 def plans_table(result: Result) -> Table:
     """Figure 3."""
-    topics = sorted({row["topics"] for row in result["plans"]})
-    rows = []
-    for number in topics:
-        for kind in MODEL_NAMES:
-            for label, name in ALGORITHMS.items():
-                found = [
-                    row
-                    for row in rows_of(result, kind, label)
-                    if row["topics"] == number
-                ]
-                rows += [
-                    (f"{number} topics, {name}, {MODEL_NAMES[kind]}", *_measures(row))
-                    for row in found
-                ]
     most = [f"{100 * share:g} %" for share in result["published"]["missed"]["3"]]
-    return Table(
+    numbers = sorted({row["topics"] for row in result["plans"]})
+
+    def label(row: Result) -> str:
+        name, model = ALGORITHMS[row["label"]], MODEL_NAMES[row["kind"]]
+        return f"{row['topics']} topics, {name}, {model}"
+
+    return table(
         f"Figure 3: means of {result['setting']['requests']} requests; k = "
         f"{result['setting']['k']}, target 1 s, margin 10 %; truth is simulated. "
         f"Published: up to {most[0]} of messages and {most[1]} of topics over",
-        ("topics, algorithm, model", *_MEASURES),
-        rows,
+        [("topics, algorithm, model", label), *_MEASURES],
+        [
+            row
+            for number in numbers
+            for kind in MODEL_NAMES
+            for name in ALGORITHMS
+            for row in matching(rows_of(result, kind, name), topics=number)
+        ],
     )
 
 
 def openings_table(result: Result) -> Table:
     """Figure 4."""
     most = [f"{100 * share:g} %" for share in result["published"]["missed"]["4"]]
-    return Table(
+    several = len(openings(result, PAPER)) > 1
+    kinds = (PAPER, UNIFIED) if several else ()
+
+    def label(row: Result) -> str:
+        opening = row["label"].removeprefix("hybrid ")
+        return f"k' = {opening}, {MODEL_NAMES[row['kind']]}"
+
+    return table(
         f"Figure 4: {OPENINGS_TOPICS} topics, the hybrid by k', the same requests. "
         f"Published: up to {most[0]} of messages and {most[1]} of topics over",
-        ("k', model", *_MEASURES),
-        [
-            (f"k' = {opening}, {MODEL_NAMES[kind]}", *_measures(row))
-            for kind in (PAPER, UNIFIED)
-            for opening, row in openings(result, kind)
-        ]
-        if len(openings(result, PAPER)) > 1
-        else [],
+        [("k', model", label), *_MEASURES],
+        [row for kind in kinds for _, row in openings(result, kind)],
     )
 
 
-def _measures(row: Result) -> tuple[str, ...]:
-    return (
-        f"{row['brokers']:.1f}",
-        f"{row['bound']:.1f}",
-        f"{row['proven']} of {row['requests']}",
-        f"{1000 * row['seconds']:,.1f} ms{' (stopped)' if row['stopped'] else ''}",
-        f"{100 * row['cpu']:.1f} %",
-        ms_text(row["p90_ms"]),
-        share_text(row["messages_over"]),
-        share_text(row["topics_over"]),
-    )
+def _planning(row: Result) -> str:
+    stopped = " (stopped)" if row["stopped"] else ""
+    return f"{1000 * row['seconds']:,.1f} ms{stopped}"
+
+
+_MEASURES: Columns[Result] = (
+    column("brokers", "brokers", "{:.1f}".format),
+    column("bound", "bound", "{:.1f}".format),
+    ("proven", lambda row: f"{row['proven']} of {row['requests']}"),
+    ("planning", _planning),
+    ("CPU", lambda row: f"{100 * row['cpu']:.1f} %"),
+    column("mean p90", "p90_ms", ms_text),
+    column("messages over", "messages_over", share_text),
+    column("topics over", "topics_over", share_text),
+)
+"""What Figures 3 and 4 show of a row."""

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from brokerwise.reproduce.fill_settings import (
 )
 from brokerwise.reproduce.runner import (
     Part,
-    Result,
+    Record,
     Runner,
     Watch,
     Work,
@@ -46,8 +45,6 @@ from brokerwise.reproduce.runner import (
     rounded,
     timed,
 )
-
-Record = dict[str, Any]
 
 # One instance: drawn, filled by each algorithm, checked, timed
 
@@ -204,10 +201,10 @@ WITHIN_UNITS = 2
 HEURISTICS = ("greedy", "mkp")
 
 
-def cell_result(cell: Cell, records: Sequence[Record]) -> Result:
+def cell_result(cell: Cell, records: Sequence[Record]) -> Record:
     """A cell of the experiment as the report wants it."""
     shape = cell.shape
-    result: Result = {
+    result: Record = {
         "topics": shape.topics,
         "subscribers": shape.subscribers,
         "each": shape.each,
@@ -242,7 +239,7 @@ def _percentages(records: Sequence[Record], of: str) -> dict[str, float]:
     return {"percent": percent, "error": error}
 
 
-def _certificate(records: Sequence[Record]) -> Result:
+def _certificate(records: Sequence[Record]) -> Record:
     seconds = [record["seconds"] for record in records]
     return {
         **_percentages(records, "columns"),
@@ -270,7 +267,7 @@ def _gap_of(record: Record) -> float:
     return gap(record["columns"], record["bound"]) or 0.0
 
 
-def _published(cell: Cell) -> Result:
+def _published(cell: Cell) -> Record:
     received = cell.received
     return {
         "solved": cell.solved,
@@ -278,7 +275,7 @@ def _published(cell: Cell) -> Result:
     }
 
 
-def _checks(result: Result) -> dict[str, bool] | None:
+def _checks(result: Record) -> dict[str, bool] | None:
     """Whether ours is where Tables III and IV are, neither below nor above, and
     MKPBS ahead of GS where it is there; None for cells not in them."""
     theirs = result["published"]["received"]
@@ -336,7 +333,7 @@ class Experiment:
 
 def reproduce(
     experiment: Experiment, out: Path, *, watch: Watch, force: bool = False
-) -> Result:
+) -> Record:
     """Run what is not yet in `out`, on all cores, and write what there is there.
 
     Interrupting it loses the cells that are being computed, one or two; results,
@@ -351,7 +348,7 @@ def reproduce(
     return runner.run(finish, lambda: _result(experiment, runner), account)
 
 
-def _result(experiment: Experiment, runner: Runner) -> Result:
+def _result(experiment: Experiment, runner: Runner) -> Record:
     """All that is complete, in the order of the cells."""
     cells = [
         cell_result(cell, runner.found[cell.name]["instances"])

@@ -17,6 +17,7 @@ from brokerwise.reproduce.account import (
     filled,
     matching,
     series,
+    table,
     verdict,
 )
 from brokerwise.reproduce.fill_settings import (
@@ -33,8 +34,6 @@ from brokerwise.show.tables import Fact, Table
 _EVEN = HOMOGENEOUS.title
 _PRINTED, _MEANT = LOW_PRINTED.title, LOW_MEANT.title
 """Two readings of one distribution: as the paper prints it, and as it seems to be."""
-
-
 SMALL_TOPICS = {100: "Table I", 1000: "Table II"}
 PAPER_NAMES = {"columns": "ILP", "greedy": "GS", "mkp": "MKPBS"}
 """Our algorithms, and the paper's that they stand beside."""
@@ -135,7 +134,7 @@ def _received_rows(cell: Result) -> Iterator[Sequence[str]]:
 def overview_table(result: Result) -> Table:
     """Tables I and II, a row for all numbers of brokers."""
     rows = []
-    for topics, table in SMALL_TOPICS.items():
+    for topics, number in SMALL_TOPICS.items():
         for title in distributions(result):
             for capacity in _capacities(result, topics):
                 cells = list(
@@ -148,7 +147,7 @@ def overview_table(result: Result) -> Table:
                     )
                 )
                 if cells:
-                    name = f"{table}, {title}, b = {capacity}"
+                    name = f"{number}, {title}, b = {capacity}"
                     rows.append((name, *_overview(cells)))
     return Table(
         "Tables I and II in short: instances with a certificate, over all M",
@@ -174,34 +173,40 @@ def _overview(cells: Sequence[Result]) -> Iterator[str]:
 
 def solved_table(result: Result, topics: int) -> Table:
     """Table I or II: how often the best is found and proven."""
-    rows = [
-        (_label(cell), *_solved(cell))
-        for title in distributions(result)
-        for capacity in _capacities(result, topics)
-        for cell in certified(
-            result, small=True, topics=topics, distribution=title, capacity=capacity
-        )
-    ]
-    return Table(
+    return table(
         f"{SMALL_TOPICS[topics]}: {topics:,} topics; instances of "
         f"{result['instances']:,} (paper: of 50) with a certificate, at most "
         f"{result['limit_seconds']:g} s each (paper: an hour on 24 cores)",
-        (
-            *("distribution, b, M", "paper: solved", "ours: optimal"),
-            *("within 0.1 % or 2", "worst gap, %", "median s", "worst s"),
-        ),
-        rows,
+        [
+            ("distribution, b, M", _label),
+            ("paper: solved", _solved),
+            _columns("ours: optimal", "optimal"),
+            _columns("within 0.1 % or 2", "within"),
+            _columns("worst gap, %", "worst_gap", _gap_text),
+            _columns("median s", "seconds", significant),
+            _columns("worst s", "worst_seconds", significant),
+        ],
+        [
+            cell
+            for title in distributions(result)
+            for capacity in _capacities(result, topics)
+            for cell in certified(
+                result, small=True, topics=topics, distribution=title, capacity=capacity
+            )
+        ],
     )
 
 
-def _solved(cell: Result) -> Iterator[str]:
-    theirs, ours = cell["published"]["solved"], cell["columns"]
-    yield _NOT_TRIED if theirs is None else f"{theirs:,}"
-    yield f"{ours['optimal']:,}"
-    yield f"{ours['within']:,}"
-    yield _gap_text(ours["worst_gap"])
-    yield significant(ours["seconds"])
-    yield significant(ours["worst_seconds"])
+def _columns(
+    name: str, key: str, said: Callable[[Any], str] = "{:,}".format
+) -> tuple[str, Callable[[Result], str]]:
+    """A column of what our solver, `columns`, came to."""
+    return name, lambda cell: said(cell["columns"][key])
+
+
+def _solved(cell: Result) -> str:
+    theirs = cell["published"]["solved"]
+    return _NOT_TRIED if theirs is None else f"{theirs:,}"
 
 
 def readings_table(result: Result) -> Table:
@@ -226,27 +231,25 @@ def readings_table(result: Result) -> Table:
 
 def scaled_table(result: Result) -> Table:
     """What is proven of the large instances."""
-    rows = []
-    for cell in certified(result, small=False):
-        ours = cell["columns"]
-        rows.append(
-            (
-                f"{cell['topics']:,} topics, {_label(cell)}",
-                f"{ours['instances']:,}",
-                *(f"{ours[name]:.3f}" for name in ("greedy", "mkp", "percent")),
-                *(f"{ours[name]:.3f}" for name in ("bound", "bound_paper")),
-                _gap_text(ours["worst_gap"]),
-                significant(ours["worst_seconds"]),
-            )
-        )
-    return Table(
+    points = "{:.3f}".format
+    return table(
         "Ten times as large (50,000 pairs): a certificate for some instances; data "
         "received, %",
-        (
-            *("topics, distribution, b, M", "instances", "greedy", "mkp", "columns"),
-            *("certified bound", "paper's bound", "worst gap, %", "worst s"),
-        ),
-        rows,
+        [
+            (
+                "topics, distribution, b, M",
+                lambda cell: f"{cell['topics']:,} topics, {_label(cell)}",
+            ),
+            _columns("instances", "instances"),
+            _columns("greedy", "greedy", points),
+            _columns("mkp", "mkp", points),
+            _columns("columns", "percent", points),
+            _columns("certified bound", "bound", points),
+            _columns("paper's bound", "bound_paper", points),
+            _columns("worst gap, %", "worst_gap", _gap_text),
+            _columns("worst s", "worst_seconds", significant),
+        ],
+        certified(result, small=False),
     )
 
 

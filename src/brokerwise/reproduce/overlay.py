@@ -49,7 +49,7 @@ from brokerwise.reproduce.overlay_settings import (
 from brokerwise.reproduce.runner import (
     Cells,
     Part,
-    Result,
+    Record,
     Runner,
     Watch,
     Work,
@@ -58,8 +58,6 @@ from brokerwise.reproduce.runner import (
     rounded,
     timed,
 )
-
-Record = dict[str, Any]
 
 # One network: drawn, wired by each algorithm, checked
 
@@ -306,7 +304,7 @@ def kind_of(task: Task) -> Hashable:
 # What a cell's samples come to: means, their errors, and what is proven
 
 
-def cell_results(cell: Cell, records: Sequence[Record]) -> Iterator[Result]:
+def cell_results(cell: Cell, records: Sequence[Record]) -> Iterator[Record]:
     """A result for each ratio, as the report wants it."""
     for ratio in cell.ratios:
         samples = [record["ratios"][f"{ratio:g}"] for record in records]
@@ -350,7 +348,7 @@ def in_order(samples: Sequence[Record], mixing: str) -> bool:
     return all(a > b for a, b in pairwise(means))
 
 
-def _literal(samples: Sequence[Record]) -> Result | None:
+def _literal(samples: Sequence[Record]) -> Record | None:
     """Of the samples that the paper's mixing has wired, what it and the others come to
     there."""
     if not samples:
@@ -365,7 +363,7 @@ def _literal(samples: Sequence[Record]) -> Result | None:
     }
 
 
-def _ours(samples: Sequence[Record]) -> Result:
+def _ours(samples: Sequence[Record]) -> Record:
     """Of the samples that `local` has wired, what it and the others come to there."""
     gaps = [gap(_total(s, OURS), s["bound"]) or 0.0 for s in samples]
     possible = [_ratio(_total(s, "random"), s["bound"]) for s in samples]
@@ -463,14 +461,14 @@ def _part_name(cell: Cell, samples: range) -> str:
 
 def reproduce(
     experiment: Experiment, out: Path, *, watch: Watch, force: bool = False
-) -> Result:
+) -> Record:
     """Run what is not yet in `out`, on all cores, and write what there is there.
 
     Interrupting it loses the parts that are being computed, twenty samples at most;
     results, summary and report are then of cells with some samples, and say so.
     """
     runner = Runner.open("overlay", out, watch, force)
-    times: Result | None = None
+    times: Record | None = None
 
     def finish() -> None:
         nonlocal times
@@ -481,20 +479,20 @@ def reproduce(
     return runner.run(finish, lambda: _result(experiment, runner, times), account)
 
 
-def _times(experiment: Experiment, store: Cells) -> Result | None:
+def _times(experiment: Experiment, store: Cells) -> Record | None:
     """Table I: the one that is kept, or a new one."""
     timing, seed = experiment.timing, experiment.seed
     if timing is None:
         return None
 
-    def make() -> Result:
+    def make() -> Record:
         warm_up()
         return measure_times(timing, seed)
 
     return store.get("times", timing.inputs(seed), make)
 
 
-def _result(experiment: Experiment, runner: Runner, times: Result | None) -> Result:
+def _result(experiment: Experiment, runner: Runner, times: Record | None) -> Record:
     """All that is complete, in the order of the cells."""
     found = []
     for cell in experiment.cells:
@@ -525,7 +523,7 @@ def _result(experiment: Experiment, runner: Runner, times: Result | None) -> Res
     }
 
 
-def _regimes(cells: Sequence[Cell]) -> list[Result]:
+def _regimes(cells: Sequence[Cell]) -> list[Record]:
     """Those that are run, with what tells them apart."""
     regimes = dict.fromkeys(cell.regime for cell in cells)
     return [

@@ -1,18 +1,23 @@
 """What is said of `reproduce overlay`: Figures 9 and 10, Table I."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 from brokerwise.reproduce.account import (
     NONE,
     Account,
     Block,
+    Columns,
     Result,
     Said,
     Section,
+    column,
     counted_if,
     filled,
     matching,
     series,
+    table,
     verdict,
 )
 from brokerwise.reproduce.overlay_settings import LITERAL, OURS, PAPERS
@@ -98,6 +103,48 @@ def literal_order(cell: Result) -> list[tuple[str, float]]:
 _GREATER = " > "
 
 
+def _local(
+    name: str, key: str, said: Callable[[Any], str]
+) -> tuple[str, Callable[[Result], str]]:
+    """A column of what `local` came to, where it was run."""
+    return name, lambda cell: said(cell["local"][key]) if cell["local"] else NONE
+
+
+def _with_error(found: Result) -> str:
+    return f"{reduction(found['mean'])} ± {found['error']:.3f}"
+
+
+def _of_some(found: Result | None) -> str:
+    """Of an algorithm that may not have wired all samples."""
+    if found is None:
+        return NONE
+    return reduction(found["mean"]) if found["samples"] == 1 else _with_error(found)
+
+
+def _samples(found: Result | None) -> str:
+    return f"{found['samples']:,}" if found else "0"
+
+
+_POSSIBLE = _local("possible", "possible", reduction)
+_WORST_GAP = _local("gap of local", "worst_gap", gap_text)
+_GREEDY_SHARE = (
+    "core share of greedy",
+    lambda cell: percent(cell["core_share"]["greedy"]),
+)
+_SIZES = (column("users", "users"), column("brokers", "brokers"))
+_RATIOS: Columns[Result] = (
+    ("greedy", lambda cell: _with_error(cell["crr"]["greedy"])),
+    ("clustering", lambda cell: _with_error(cell["crr"]["clustering"])),
+    (f"steiner ({PAPER_NAMES['steiner']})", lambda c: _with_error(c["crr"]["steiner"])),
+    (f"{LITERAL} ({PAPER_NAMES[LITERAL]})", lambda cell: _of_some(cell["literal"])),
+    ("its samples", lambda cell: _samples(cell["literal"])),
+    (OURS, lambda cell: _of_some(cell["local"])),
+    ("its samples", lambda cell: _samples(cell["local"])),
+    _POSSIBLE,
+)
+"""Cost reduction ratios, with their errors."""
+
+
 def tables(result: Result) -> list[Table]:
     """All of them that have rows."""
     return filled(
@@ -122,14 +169,11 @@ def compared(result: Result) -> list[Table]:
 
 def users_table(result: Result, regime: Result) -> Table:
     """Figure 9."""
-    return Table(
+    return table(
         f"Figure 9, {regime['title']}, ratio {regime['ratio']:g}: cost reduction "
         "ratio, mean and its standard error",
-        ("users", "brokers", "samples", *_columns()),
-        [
-            (f"{c['users']:,}", f"{c['brokers']:,}", f"{c['samples']:,}", *_ratios(c))
-            for c in by_users(result, regime)
-        ],
+        [*_SIZES, column("samples", "samples"), *_RATIOS],
+        by_users(result, regime),
     )
 
 
@@ -137,42 +181,41 @@ def ratio_table(result: Result, regime: Result) -> Table:
     """Figure 10."""
     cells = by_ratio(result, regime)
     users = cells[0]["users"] if cells else LARGEST
-    return Table(
+    return table(
         f"Figure 10, {regime['title']}, {users:,} users: cost reduction ratio, mean "
         "and its standard error",
-        ("access-to-core ratio", "core share of greedy", "samples", *_columns()),
         [
-            (
-                f"{cell['ratio']:g}",
-                percent(cell["core_share"]["greedy"]),
-                f"{cell['samples']:,}",
-                *_ratios(cell),
-            )
-            for cell in cells
+            column("access-to-core ratio", "ratio", "{:g}".format),
+            _GREEDY_SHARE,
+            column("samples", "samples"),
+            *_RATIOS,
         ],
+        cells,
     )
 
 
 def overview_table(result: Result) -> Table:
     """The largest networks of each regime, at all ratios."""
-    rows = [
-        (
-            f"{regime['key']}, ratio {cell['ratio']:g}",
-            *_means(cell),
-            _gap(cell),
-            percent(cell["core_share"]["greedy"]),
-        )
-        for regime in generated(result)
-        for cell in (by_ratio(result, regime) or by_users(result, regime)[-1:])
-    ]
     users = max((cell["users"] for cell in result["cells"]), default=LARGEST)
-    return Table(
+
+    def mean(name: str, cell: Result) -> str:
+        found = mean_of(cell, name)
+        return NONE if found is None else reduction(found)
+
+    return table(
         f"Cost reduction ratio at {users:,} users",
-        (
-            *("regime", *ALGORITHMS, "possible", "gap of local"),
-            "core share of greedy",
-        ),
-        rows,
+        [
+            ("regime", lambda cell: f"{cell['regime']}, ratio {cell['ratio']:g}"),
+            *((name, partial(mean, name)) for name in ALGORITHMS),
+            _POSSIBLE,
+            _WORST_GAP,
+            _GREEDY_SHARE,
+        ],
+        [
+            cell
+            for regime in generated(result)
+            for cell in (by_ratio(result, regime) or by_users(result, regime)[-1:])
+        ],
     )
 
 
@@ -242,106 +285,56 @@ def times_table(result: Result) -> Table:
 
 def certified_table(result: Result) -> Table:
     """What is proven of `local`, and how it compares instance by instance."""
-    cells = [cell for cell in result["cells"] if cell["local"]]
-    return Table(
+
+    def greedy(cell: Result) -> float:
+        return float(cell["local"]["others"]["greedy"]["mean"])
+
+    def label(cell: Result) -> str:
+        return f"{cell['regime']}, {cell['users']:,}, {cell['ratio']:g}"
+
+    return table(
         "The gap of local, (cost - bound) / cost, and what greedy reaches of what is "
         "possible (samples that local wired)",
-        (
-            *("regime, users, ratio", "samples", "at least as good as all"),
-            *("mean gap", "worst gap", "greedy", "possible", "greedy / possible"),
-            *("core share of greedy", "of local", "median s", "worst s"),
-        ),
         [
+            ("regime, users, ratio", label),
+            _local("samples", "samples", "{:,}".format),
+            _local("at least as good as all", "best", "{:,}".format),
+            _local("mean gap", "gap", gap_text),
+            _local("worst gap", "worst_gap", gap_text),
+            ("greedy", lambda cell: reduction(greedy(cell))),
+            _POSSIBLE,
             (
-                f"{cell['regime']}, {cell['users']:,}, {cell['ratio']:g}",
-                *_certified(cell),
-            )
-            for cell in cells
+                "greedy / possible",
+                lambda cell: percent(greedy(cell) / cell["local"]["possible"]),
+            ),
+            _GREEDY_SHARE,
+            _local("of local", "core_share", percent),
+            _local("median s", "seconds", significant),
+            _local("worst s", "worst_seconds", significant),
         ],
+        [cell for cell in result["cells"] if cell["local"]],
     )
 
 
 def sites_table(result: Result) -> Table:
     """Networks at the sites of latency files."""
-    rows = [
-        (
-            f"{regime['title']}, ratio {cell['ratio']:g}",
-            f"{cell['users']:,}",
-            f"{cell['brokers']:,}",
-            *_ratios(cell),
-            _gap(cell),
-            percent(cell["core_share"]["greedy"]),
-        )
-        for regime in at_sites(result)
-        for cell in (by_ratio(result, regime) or by_users(result, regime))
-    ]
+    regimes = {regime["key"]: regime["title"] for regime in at_sites(result)}
     counts = {r["sites"]: r["site_count"] for r in at_sites(result)}
     files = ", ".join(f"{name} ({count:,} sites)" for name, count in counts.items())
-    return Table(
+
+    def label(cell: Result) -> str:
+        return f"{regimes[cell['regime']]}, ratio {cell['ratio']:g}"
+
+    return table(
         f"Measured latencies: {files}; cost reduction ratio, mean and its standard "
         "error",
-        (
-            *("file, interests", "users", "brokers", *_columns()),
-            *("gap of local", "core share of greedy"),
-        ),
-        rows,
+        [("file, interests", label), *_SIZES, *_RATIOS, _WORST_GAP, _GREEDY_SHARE],
+        [
+            cell
+            for regime in at_sites(result)
+            for cell in (by_ratio(result, regime) or by_users(result, regime))
+        ],
     )
-
-
-def _columns() -> Sequence[str]:
-    mixing = [f"{name} ({PAPER_NAMES[name]})" for name in ("steiner", LITERAL)]
-    ours = OURS, "its samples", "possible"
-    return ("greedy", "clustering", *mixing, "its samples", *ours)
-
-
-def _ratios(cell: Result) -> list[str]:
-    ours, papers = cell["local"], [_with_error(cell["crr"][name]) for name in PAPERS]
-    papers += _of_some(cell["literal"])
-    return [*papers, *_of_some(ours), reduction(ours["possible"]) if ours else NONE]
-
-
-def _of_some(found: Result | None) -> list[str]:
-    """What an algorithm comes to that may not have wired all samples, and how many."""
-    if found is None:
-        return [NONE, "0"]
-    alone = found["samples"] == 1
-    mean = reduction(found["mean"]) if alone else _with_error(found)
-    return [mean, f"{found['samples']:,}"]
-
-
-def _means(cell: Result) -> list[str]:
-    ours = cell["local"]
-    means = [reduction(cell["crr"][name]["mean"]) for name in PAPERS]
-    means.append(reduction(cell["literal"]["mean"]) if cell["literal"] else NONE)
-    if ours is None:
-        return [*means, NONE, NONE]
-    return [*means, reduction(ours["mean"]), reduction(ours["possible"])]
-
-
-def _gap(cell: Result) -> str:
-    return gap_text(cell["local"]["worst_gap"]) if cell["local"] else NONE
-
-
-def _certified(cell: Result) -> list[str]:
-    ours = cell["local"]
-    greedy = ours["others"]["greedy"]["mean"]
-    return [
-        f"{ours['samples']:,}",
-        f"{ours['best']:,}",
-        gap_text(ours["gap"]),
-        gap_text(ours["worst_gap"]),
-        reduction(greedy),
-        reduction(ours["possible"]),
-        percent(greedy / ours["possible"]),
-        percent(cell["core_share"]["greedy"]),
-        percent(ours["core_share"]),
-        significant(ours["seconds"]),
-        significant(ours["worst_seconds"]),
-    ]
-
-
-def _with_error(found: Result) -> str:
-    return f"{reduction(found['mean'])} ± {found['error']:.3f}"
 
 
 # Figures

@@ -33,8 +33,6 @@ PAPERS = ("greedy", "clustering", "steiner")
 LITERAL = "steiner_literal"
 """The paper's own mixing."""
 OURS = "local"
-
-
 TABLE_I: Mapping[str, float] = {
     "random": 0.9,
     "greedy": 91.445,

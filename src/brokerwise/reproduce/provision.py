@@ -58,7 +58,7 @@ from brokerwise.reproduce.provision_settings import (
     prepare,
     trace_facts,
 )
-from brokerwise.reproduce.runner import Cells, Result, timed, write_all
+from brokerwise.reproduce.runner import Cells, Record, timed, write_all
 from brokerwise.show.page import write_page
 from brokerwise.show.reports import render
 from brokerwise.storage.place import Place
@@ -177,8 +177,6 @@ class _Naive:
         self._counts = self._scan.count(topics, self._rule)
 
 
-Cell = dict[str, Any]
-
 T = TypeVar("T")
 
 
@@ -194,7 +192,7 @@ AUDITED_PAIRS = 15_000_000
 
 def plan_cell(
     workload: Workload, threshold: int, kind: VmType, capacity: int, seed: int
-) -> Cell:
+) -> Record:
     """What figures 2, 3, 6 and 7 show of one threshold and type, and ours.
 
     Depends on its arguments alone, but for the seconds. `problems` holds what the
@@ -268,7 +266,7 @@ class _Rows:
     draft: Draft
     watch: Stopwatch
 
-    def all(self) -> list[Cell]:
+    def all(self) -> list[Record]:
         steps = (*STEPS, *BESIDE)
         by_selection = sorted(steps, key=lambda step: SELECTIONS.index(step[1]))
         rows = [
@@ -279,7 +277,7 @@ class _Rows:
         order = [name for name, _, _ in steps]
         return sorted(rows, key=lambda row: order.index(row["name"]))
 
-    def _of(self, selection: str, packings: list[tuple[str, str]]) -> Iterator[Cell]:
+    def _of(self, selection: str, packings: list[tuple[str, str]]) -> Iterator[Record]:
         """The rows of one selection, whose lists are made and checked once."""
         topics, choice = self.planning.choice(self.draft.fleet, selection)
         blocks = list(self.scan.lists(topics, choice.rule))
@@ -307,12 +305,12 @@ class _Rows:
         assert found is not None  # a type without a limit holds everything
         return found, seconds
 
-    def _figures(self, found: Packing) -> Cell:
+    def _figures(self, found: Packing) -> Record:
         """VMs, traffic and cost of a packing, beside both bounds."""
         draft, rates = self.draft, self.draft.topics.rates
         incoming, outgoing = found.incoming(rates), found.outgoing(rates)
         cost = draft.prices.cost([len(found.broker_type)], incoming, outgoing)
-        figures: Cell = {
+        figures: Record = {
             "vms": len(found.broker_type),
             "load": incoming + outgoing,
             "incoming": incoming,
@@ -334,7 +332,7 @@ class _Rows:
         return placement_problems(rates, counts, capacities, found.placement)
 
 
-def _orders(rows: list[Cell]) -> Iterator[tuple[str, float, str, float]]:
+def _orders(rows: list[Record]) -> Iterator[tuple[str, float, str, float]]:
     """What may not cost more than what: bounds than plans, `tight` than `custom`."""
     for row in rows:
         for bound in ("bound", "bound_paper"):
@@ -347,7 +345,7 @@ def _orders(rows: list[Cell]) -> Iterator[tuple[str, float, str, float]]:
 
 def _audited(
     workload: Workload, scan: MemoryScan, draft: Draft, watch: Stopwatch
-) -> Cell:
+) -> Record:
     """Our plan's own figures, and what the audit says of it."""
     whole = workload.pairs <= AUDITED_PAIRS
     with watch.stage("audit"):
@@ -397,7 +395,7 @@ def reproduce(
     session: Session,
     progress: Progress,
     force: bool = False,
-) -> Result:
+) -> Record:
     """Run what is not yet in `out`, and write results, summary and reports there.
 
     Interrupting it loses the cell that is being computed and nothing else. Holds one
@@ -442,7 +440,7 @@ class _Run:
     cells: Cells
     progress: Progress
 
-    def result(self) -> Result:
+    def result(self) -> Record:
         header = self.header
         capacity = self._capacity()
         return {
@@ -479,9 +477,9 @@ class _Run:
             return read_workload(self.place)
 
     def _cell(
-        self, name: str, inputs: dict[str, Any], make: Callable[[Workload], Result]
-    ) -> Result:
-        def made() -> Result:
+        self, name: str, inputs: dict[str, Any], make: Callable[[Workload], Record]
+    ) -> Record:
+        def made() -> Record:
             workload = self._workload
             with self.progress.stage(f"{self.trace.name}: {name}"):
                 return make(workload)
@@ -489,29 +487,29 @@ class _Run:
         known = {"workload": self.header.digest, **inputs}
         return self.cells.get(f"{self.trace.key}-{name}", known, made)
 
-    def _capacity(self) -> Result:
+    def _capacity(self) -> Record:
         seed, largest = self.experiment.seed, max(self.experiment.thresholds)
 
-        def make(workload: Workload) -> Result:
+        def make(workload: Workload) -> Record:
             found = asdict(find_capacity(workload, seed, largest))
             return {"target": NAIVE_VMS, **found}
 
         return self._cell("capacity", {"seed": seed, "largest": largest}, make)
 
-    def _selections(self, threshold: int, capacity: int) -> Result:
+    def _selections(self, threshold: int, capacity: int) -> Record:
         seed = self.experiment.seed
 
-        def make(workload: Workload) -> Result:
+        def make(workload: Workload) -> Record:
             seconds = selection_seconds(workload, threshold, capacity, seed)
             return {"threshold": threshold, "seconds": seconds}
 
         inputs = {"capacity": capacity, "seed": seed}
         return self._cell(f"{threshold}-selections", inputs, make)
 
-    def _planned(self, threshold: int, kind: VmType, capacity: int) -> Result:
+    def _planned(self, threshold: int, kind: VmType, capacity: int) -> Record:
         seed = self.experiment.seed
 
-        def make(workload: Workload) -> Result:
+        def make(workload: Workload) -> Record:
             return plan_cell(workload, threshold, kind, capacity, seed)
 
         inputs = {"capacity": capacity, "seed": seed, **asdict(kind)}
@@ -532,7 +530,7 @@ class _Run:
         write_page(self.cells.root / name, render(shown))
         return name
 
-    def _published(self) -> Result | None:
+    def _published(self) -> Record | None:
         known = PUBLISHED.get(self.trace.name)
         if known is None:
             return None

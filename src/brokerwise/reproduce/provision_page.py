@@ -11,8 +11,10 @@ from brokerwise.reproduce.account import (
     Result,
     Said,
     Section,
+    column,
     counted_if,
     series,
+    table,
     verdict,
 )
 from brokerwise.show.numbers import counted, percent, significant
@@ -55,20 +57,16 @@ def savings_table(trace: Result) -> Table:
         saved = theirs["savings"][cell["type"]].get(str(cell["threshold"]))
         return NONE if saved is None else f"{saved:g}"
 
-    return Table(
+    return table(
         "Saved by greedy over random selection, both packed first-fit, %",
-        ("threshold, VM", "VMs", "bandwidth", "cost", "paper: cost"),
         [
-            (
-                label(cell),
-                *(
-                    pct(saved(cell, "naive", "(a)", of))
-                    for of in ("vms", "load", "cost")
-                ),
-                paper(cell),
-            )
-            for cell in planned(trace)
+            ("threshold, VM", label),
+            ("VMs", lambda cell: pct(saved(cell, "naive", "(a)", "vms"))),
+            ("bandwidth", lambda cell: pct(saved(cell, "naive", "(a)", "load"))),
+            ("cost", lambda cell: pct(saved(cell, "naive", "(a)"))),
+            ("paper: cost", paper),
         ],
+        planned(trace),
     )
 
 
@@ -122,26 +120,26 @@ def proof_table(trace: Result) -> Table:
     """Ours against L, below which no plan's bandwidth can be."""
     aim = trace["aim"]
 
-    def cells(cell: Result) -> list[str]:
-        vms, limit = row_of(cell, "ours")["vms"], cell["vms_limit"]
-        within = aim is None or cell["over_load_bound"] <= aim
-        return [
-            f"{vms:,}",
-            f"{limit:,}",
-            f"{cell['over_load_bound']:.5f}",
-            NONE if aim is None else f"{aim:g}",
-            "yes" if vms <= limit and within else "no",
-            f"{cell['rounds']}",
-            _checked(cell),
-        ]
+    def vms(cell: Result) -> int:
+        return int(row_of(cell, "ours")["vms"])
 
-    return Table(
+    def is_met(cell: Result) -> bool:
+        within = aim is None or cell["over_load_bound"] <= aim
+        return bool(vms(cell) <= cell["vms_limit"] and within)
+
+    return table(
         "Ours against the certified bound L on bandwidth",
-        (
-            *("threshold, VM", "VMs", "ceil(L/BC)+1", "bandwidth / L", "aim"),
-            *("both met", "rounds of ascent", "plan"),
-        ),
-        [[label(cell), *cells(cell)] for cell in planned(trace)],
+        [
+            ("threshold, VM", label),
+            ("VMs", lambda cell: f"{vms(cell):,}"),
+            column("ceil(L/BC)+1", "vms_limit"),
+            column("bandwidth / L", "over_load_bound", "{:.5f}".format),
+            ("aim", lambda cell: NONE if aim is None else f"{aim:g}"),
+            ("both met", lambda cell: "yes" if is_met(cell) else "no"),
+            column("rounds of ascent", "rounds", str),
+            ("plan", _checked),
+        ],
+        planned(trace),
     )
 
 
@@ -152,29 +150,25 @@ def _checked(cell: Result) -> str:
 
 
 def ladder_table(trace: Result) -> Table:
-    rows = [
-        (
-            f"{label(cell)} {row['name']}",
-            f"{row['selection']}+{row['packing']}",
-            f"{row['vms']:,}",
-            f"{row['load']:,}",
-            f"{row['cost_brokers']:,.2f}",
-            f"{row['cost_bandwidth']:,.2f}",
-            f"{row['cost']:,.2f}",
-            pct(row["gap_paper"]),
-            pct(row["gap"]),
-        )
-        for cell in planned(trace)
-        for row in cell["rows"]
-    ]
-    return Table(
+    usd = "{:,.2f}".format
+    return table(
         "Every plan (figures 2 and 3); dollars for ten days",
-        (
-            *("threshold, VM, step", "algorithm", "VMs", "bandwidth, messages"),
-            *("VMs, $", "bandwidth, $", "cost, $"),
-            *("gap to paper's bound, %", "gap to certified, %"),
-        ),
-        rows,
+        [
+            column("threshold, VM, step", "label", str),
+            ("algorithm", lambda row: f"{row['selection']}+{row['packing']}"),
+            column("VMs", "vms"),
+            column("bandwidth, messages", "load"),
+            column("VMs, $", "cost_brokers", usd),
+            column("bandwidth, $", "cost_bandwidth", usd),
+            column("cost, $", "cost", usd),
+            column("gap to paper's bound, %", "gap_paper", pct),
+            column("gap to certified, %", "gap", pct),
+        ],
+        [
+            {**row, "label": f"{label(cell)} {row['name']}"}
+            for cell in planned(trace)
+            for row in cell["rows"]
+        ],
     )
 
 

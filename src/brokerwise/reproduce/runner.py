@@ -27,8 +27,8 @@ from brokerwise.reproduce.account import Account, page, summary
 from brokerwise.reproduce.workers import cores, shared
 from brokerwise.show.page import render_page, write_page
 
-Result = dict[str, Any]
-"""What a JSON file holds."""
+Record = dict[str, Any]
+"""A JSON object of a kept part or of results.json, as it is made."""
 
 _FOLDER = "cells"
 _MARK = "reproduce.json"  # says that a directory is ours
@@ -91,29 +91,29 @@ class Cells:
         return cells
 
     def get(
-        self, name: str, inputs: Mapping[str, Any], make: Callable[[], Result]
-    ) -> Result:
+        self, name: str, inputs: Mapping[str, Any], make: Callable[[], Record]
+    ) -> Record:
         """The result of this name and these inputs: the one kept, or a new one."""
         kept = self.kept(name, inputs)
         return self.keep(name, inputs, make()) if kept is None else kept
 
-    def kept(self, name: str, inputs: Mapping[str, Any]) -> Result | None:
+    def kept(self, name: str, inputs: Mapping[str, Any]) -> Record | None:
         """The result of this name and these inputs, if there is one to take."""
         found = None if self.fresh else _kept(self._path(name))
         if found is None or found["inputs"] != _plain(inputs):
             return None
         self.taken += 1
         self.outdated += found["code"] != self.code
-        result: Result = found["result"]
+        result: Record = found["result"]
         return result
 
-    def keep(self, name: str, inputs: Mapping[str, Any], result: Result) -> Result:
+    def keep(self, name: str, inputs: Mapping[str, Any], result: Record) -> Record:
         """Write a result; returns it as a later run will read it."""
         path = self._path(name)
         made = {"inputs": _plain(inputs), "code": self.code, "result": result}
         write_result(path, made)
         self.made += 1
-        again: Result = read_result(path)["result"]
+        again: Record = read_result(path)["result"]
         return again
 
     def _path(self, name: str) -> Path:
@@ -133,8 +133,8 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def read_result(path: Path) -> Result:
-    found: Result = json.loads(path.read_text(encoding="utf-8"))
+def read_result(path: Path) -> Record:
+    found: Record = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
@@ -159,7 +159,7 @@ def _plain(inputs: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(dict(inputs)))
 
 
-def _kept(path: Path) -> Result | None:
+def _kept(path: Path) -> Record | None:
     """What a file holds; nothing if there is none, or none that can be used."""
     try:
         found = read_result(path)
@@ -247,7 +247,7 @@ class Part(Generic[SomeTask]):
     tasks: Sequence[SomeTask]
     listed: str = ""
 
-    def kept(self, answers: Sequence[Result]) -> Result:
+    def kept(self, answers: Sequence[Record]) -> Record:
         if not self.listed:
             (only,) = answers
             return only
@@ -260,7 +260,7 @@ class Work(Generic[SomeTask]):
     functions of a module; tasks of one `kind` take about as long, and as long as
     `guess` says before any was measured: seconds on an idle core."""
 
-    measure: Callable[[SomeTask], Result]
+    measure: Callable[[SomeTask], Record]
     warm_up: Callable[[], None]
     kind: Callable[[SomeTask], Hashable]
     guess: Callable[[SomeTask], float]
@@ -287,7 +287,7 @@ class Runner:
     paper: str
     store: Cells
     watch: Watch
-    found: dict[str, Result] = field(default_factory=dict)
+    found: dict[str, Record] = field(default_factory=dict)
 
     @classmethod
     def open(cls, paper: str, out: Path, watch: Watch, force: bool) -> "Runner":
@@ -297,9 +297,9 @@ class Runner:
     def run(
         self,
         finish: Callable[[], None],
-        result: Callable[[], Result],
-        account: Callable[[Result], Account],
-    ) -> Result:
+        result: Callable[[], Record],
+        account: Callable[[Record], Account],
+    ) -> Record:
         """Do what is missing, by `finish`, and write what there is then; also when
         `finish` is interrupted. Nothing is written if no part is there."""
         try:
@@ -346,7 +346,7 @@ class Runner:
             self.watch(replace(moment, done=done, of=of, seconds_left=left))
 
         home = {id(task): part for task, part in homes}
-        pending: dict[str, list[Result]] = defaultdict(list)
+        pending: dict[str, list[Record]] = defaultdict(list)
         answers = computed([task for task, _ in homes], work, watch)
         with closing(answers):
             for task, answer in answers:
@@ -356,12 +356,12 @@ class Runner:
                     made = part.kept(pending.pop(part.name))
                     self.keep(part.name, part.inputs, made)
 
-    def keep(self, name: str, inputs: Mapping[str, Any], made: Result) -> None:
+    def keep(self, name: str, inputs: Mapping[str, Any], made: Record) -> None:
         self.found[name] = self.store.keep(name, inputs, made)
 
     # What results of all papers have in common
 
-    def heading(self, problems: Sequence[str], missing: int) -> Result:
+    def heading(self, problems: Sequence[str], missing: int) -> Record:
         """What a result begins with."""
         status = "partial" if missing else "ok"
         return {
@@ -370,7 +370,7 @@ class Runner:
             "problems": list(problems),
         }
 
-    def counts(self, noun: str) -> Result:
+    def counts(self, noun: str) -> Record:
         """How many parts were made and taken, under what the paper's are called."""
         return {
             f"{noun}_computed": self.store.made,
@@ -379,7 +379,7 @@ class Runner:
         }
 
 
-def origin(seed: int, command: str) -> Result:
+def origin(seed: int, command: str) -> Record:
     """What a result ends with: how it was made."""
     return {
         "processes": cores(),
@@ -391,7 +391,7 @@ def origin(seed: int, command: str) -> Result:
 
 def computed(
     tasks: Sequence[SomeTask], work: Work[SomeTask], watch: Watch
-) -> Generator[tuple[SomeTask, Result], None, None]:
+) -> Generator[tuple[SomeTask, Record], None, None]:
     """Each task with its answer, as they come; `watch` is told after each.
 
     Close it to end the workers at once.
@@ -420,7 +420,7 @@ def timed(way: Callable[[], T]) -> tuple[T, float]:
     return found, time.perf_counter() - start
 
 
-def write_all(result: Result, out: Path, account: Callable[[Result], Account]) -> None:
+def write_all(result: Record, out: Path, account: Callable[[Record], Account]) -> None:
     """Write results.json, summary.md and report.html.
 
     The latter two are made of the result as JSON holds it, so whoever has that JSON

@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -223,17 +223,8 @@ class LoadWatch:
     samples: list[Sample] = field(default_factory=list)
     failed: int = 0
 
-    @asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
-        task = asyncio.ensure_future(self._run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Until cancelled."""
         while True:
             began = time.monotonic()
             await self._look()
@@ -249,6 +240,20 @@ class LoadWatch:
             self.failed += 1
         elif not self.samples or sample.at > self.samples[-1].at:
             self.samples.append(sample)
+
+
+@asynccontextmanager
+async def beside(*works: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """They go on while the context is open; an error in one is raised at the end."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 # The whole of it
@@ -340,7 +345,11 @@ class _Play:
         ]
         async with (
             started_workers(COMMAND, tasks, PlayerReport, Done, "a player") as players,
-            self._beside(notices),
+            beside(
+                self._recorder.run(LOOK_SECONDS),
+                self._meter.run(),
+                self._publish(notices),
+            ),
         ):
             feeding = await self._whole(players)
             settled = await self._settle()
@@ -421,28 +430,6 @@ class _Play:
                 return True
             await asyncio.sleep(LOOK_SECONDS)
         return False
-
-    @asynccontextmanager
-    async def _beside(self, token: str) -> AsyncIterator[None]:
-        """What goes on all the time."""
-        tasks = [
-            asyncio.ensure_future(self._record()),
-            asyncio.ensure_future(self._meter.run()),
-            asyncio.ensure_future(self._publish(token)),
-        ]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            for task in tasks:
-                with suppress(asyncio.CancelledError):
-                    await task
-
-    async def _record(self) -> None:
-        while True:
-            await asyncio.to_thread(self._recorder.look)
-            await asyncio.sleep(LOOK_SECONDS)
 
     async def _publish(self, token: str) -> None:
         file = self._fleet.file

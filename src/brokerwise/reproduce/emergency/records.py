@@ -12,6 +12,7 @@ readers do not disturb. Nothing of this comes through the code that runs channel
 keeps results.
 """
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -249,6 +250,12 @@ class Recorder:
         with closing(self._open()) as sql:
             self._see_segments(sql)
             self._see_runs(sql)
+
+    async def run(self, every: float) -> None:
+        """Look again and again, so many seconds apart, until cancelled."""
+        while True:
+            await asyncio.to_thread(self.look)
+            await asyncio.sleep(every)
 
     def covered(self) -> int:
         """The last segment that all channels have covered."""

@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from math import dist
 from pathlib import Path
@@ -20,6 +20,7 @@ import msgspec
 import pyarrow.parquet as pq
 
 from brokerwise.reproduce.emergency.judging import Expected, Judgement, judge
+from brokerwise.reproduce.emergency.playing import beside
 from brokerwise.reproduce.emergency.records import (
     UNSUBSCRIBED,
     Diary,
@@ -338,9 +339,9 @@ async def drive(
             taxis.append(Taxi(track.taxi, one, told, channel.name, diary))
         tell(f"{len(taxis)} taxis drive")
         began = time.time() + LEAD_SECONDS
-        beside = [taxi.hear() for taxi in taxis] + [_record(recorder)]
-        tasks = [asyncio.ensure_future(work) for work in beside]
-        stack.push_async_callback(_end, tasks)
+        hearing = [taxi.hear() for taxi in taxis]
+        looking = recorder.run(LOOK_SECONDS)
+        await stack.enter_async_context(beside(*hearing, looking))
         await _all(taxis, began, tell)
         settled = await _settle(taxis, recorder)
         seconds = time.time() - began
@@ -363,12 +364,6 @@ async def _all(taxis: Sequence[Taxi], began: float, tell: Tell) -> None:
             tell(f"{time.time() - began:4.0f} s  {told:,} positions told")
 
 
-async def _record(recorder: Recorder) -> None:
-    while True:
-        await asyncio.to_thread(recorder.look)
-        await asyncio.sleep(LOOK_SECONDS)
-
-
 async def _settle(taxis: Sequence[Taxi], recorder: Recorder) -> bool:
     """Wait until all that was told is stored, the channel has covered it, and
     everyone has acknowledged all updates; False if that does not happen in time."""
@@ -382,14 +377,6 @@ async def _settle(taxis: Sequence[Taxi], recorder: Recorder) -> bool:
         if rows >= wanted and recorder.covered() >= last and not recorder.behind():
             return True
     return False
-
-
-async def _end(tasks: Sequence["asyncio.Future[None]"]) -> None:
-    for task in tasks:
-        task.cancel()
-    for task in tasks:
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 # How it went, and as it is printed
