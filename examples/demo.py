@@ -17,12 +17,12 @@ import brokerwise
 from brokerwise.cli.main import run
 from brokerwise.cli.moves_text import DIGEST_SHOWN, plan_text
 from brokerwise.pipeline.session import start_session
-from brokerwise.report import skew as skew_report
-from brokerwise.report.page import write_page
-from brokerwise.report.reports import render
 from brokerwise.reproduce.skew import Skew, result_of, skew_and_repair
 from brokerwise.runtime.fleet.files import read_fleet
 from brokerwise.runtime.protocol.balance import Decision
+from brokerwise.show.moves import skew_answer
+from brokerwise.show.page import write_page
+from brokerwise.show.reports import render
 
 SMALL = Path(__file__).parent / "small"
 OUT = Path("out")
@@ -66,7 +66,7 @@ def rebalance(number: int) -> None:
     repaired = asyncio.run(skew_and_repair(OUT / "skewed", skew, proposed=show))
     result = result_of(repaired, skew, "make demo")
     write_page(OUT / "rebalance.html", render(result))
-    print(f"approved, and done: {skew_report.answer(result)}", flush=True)
+    print(f"approved, and done: {skew_answer(result)}", flush=True)
     if not repaired.is_good:
         sys.exit(3)
 

@@ -20,19 +20,15 @@ ORDER = (
     "pipeline",
     "page",
     "runtime",
+    "show",
     "api",
-    "report",
-    "results",
-    "viewing",
     "reproduce",
     "cli",
 )
 ALLOWED = {folder: set(ORDER[: i + 1]) for i, folder in enumerate(ORDER)} | {
     "auditing": {"auditing", "model", "storage"},
     "page": {"page"},
-    "report": {"report", "model"},
 }
-ALLOWED["api"].add("report")
 
 # Sub-folders of runtime: the load generator never imports the broker that it loads,
 # nor the simulation the coordinator whose balancer it runs.
@@ -53,6 +49,8 @@ WITHIN_RUNTIME = {
 
 WITHOUT_SPARK = ("model", "kernels", "planners", "storage")
 WITHOUT_ASYNCIO = ("planners",)
+DRAWING = "plotly"
+DRAWS = "show.page"
 PROCESSES_WITHOUT_SPARK = ("runtime.broker", "runtime.client")
 
 
@@ -182,11 +180,14 @@ def _forbidden_libraries(module: str, imports: list[Import]) -> list[str]:
     folder = _folder(module)
     used = {made.module.split(".")[0] for made in imports}
     banned = {"pyspark": WITHOUT_SPARK, "asyncio": WITHOUT_ASYNCIO}
-    return [
+    found = [
         f"{module} imports {library}, which {folder} does without"
         for library, folders in banned.items()
         if library in used and folder in folders
     ]
+    if DRAWING in used and module != f"{PACKAGE}.{DRAWS}":
+        found.append(f"{module} imports {DRAWING}, which only {DRAWS} may")
+    return found
 
 
 def _has_logic(source: str) -> bool:
@@ -274,17 +275,23 @@ BAD = {
     ),
     "audit importing a planner": ("auditing.check", "import brokerwise.planners.fill"),
     "the page importing the model": ("page.assets", "import brokerwise.model.plan"),
-    "report importing storage": ("report.page", "import brokerwise.storage.plan"),
-    "pipeline calling report": ("pipeline.profile", "import brokerwise.report.page"),
-    "report importing reproduce": (
-        "report.reports",
+    "pipeline calling show": ("pipeline.profile", "import brokerwise.show.page"),
+    "runtime calling show": ("runtime.net.api", "import brokerwise.show.page"),
+    "show importing the api": ("show.fill", "from brokerwise.api import fill"),
+    "show importing reproduce": (
+        "show.reports",
         "import brokerwise.reproduce.pages",
     ),
-    "the api importing reproduce": ("api.fill", "import brokerwise.reproduce.fill"),
-    "viewing importing reproduce": (
-        "viewing.kept",
-        "from brokerwise.reproduce import pages",
+    "show importing the command line": (
+        "show.fill",
+        "from brokerwise.cli.printable import printable",
     ),
+    "drawing where results are made": ("show.fill", "import plotly"),
+    "drawing in the command line": (
+        "cli.fill",
+        "def f():\n    from plotly.offline import get_plotlyjs",
+    ),
+    "the api importing reproduce": ("api.fill", "import brokerwise.reproduce.fill"),
     "reproduce importing the command line": (
         "reproduce.fill",
         "from brokerwise.cli.countdown import counting_down",
@@ -356,13 +363,15 @@ GOOD = {
     "an arrow downwards": ("storage.plan", "import brokerwise.model.plan"),
     "a kernel in Spark tasks": ("pipeline.select", "import brokerwise.kernels.pack"),
     "storage in the audit": ("auditing.check", "from brokerwise.storage import place"),
-    "report called by the api": ("api", "def f():\n    import brokerwise.report.page"),
-    "report called by reproduce": ("reproduce.fill", "import brokerwise.report"),
+    "show called by the api": ("api", "def f():\n    import brokerwise.show.page"),
+    "show called by reproduce": ("reproduce.fill", "import brokerwise.show"),
+    "a stored plan in show": ("show.view", "import brokerwise.storage.plan"),
+    "drawing in pages": ("show.page", "def f():\n    from plotly import offline"),
     "reproduce called by the command line": (
         "cli.report",
         "def f():\n    from brokerwise.reproduce.pages import PAGES",
     ),
-    "report called by the command line": ("cli.main", "import brokerwise.report"),
+    "show called by the command line": ("cli.main", "import brokerwise.show"),
     "the package re-exporting the api": (
         "__init__",
         '"""Docs."""\nfrom brokerwise.api import fill\n__all__ = ["fill"]',

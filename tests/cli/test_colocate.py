@@ -14,7 +14,7 @@ from tests.colocation import (
     save_topics,
     some_topics,
 )
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
 import brokerwise
 from brokerwise.cli.main import run

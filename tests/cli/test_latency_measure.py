@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from brokerwise.cli.latency_measure_text import measure_text
 from brokerwise.cli.main import run
 from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
+from brokerwise.show.measurements import measure_text
 from brokerwise.storage.colocation_plan import Origin, write_colocation_plan
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.latency_logs import all_facts

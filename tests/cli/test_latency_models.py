@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.latency.data_cases import first, write_data
 from tests.latency.model_cases import simulated
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
 from brokerwise.cli.main import run
 

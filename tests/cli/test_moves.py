@@ -8,7 +8,7 @@ import pytest
 from tests.cli.crowd import crowd
 from tests.cli.test_fleet import answer, detached, states
 from tests.processes import wait_until
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
 from brokerwise.cli.main import run
 

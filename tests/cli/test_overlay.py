@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
 import brokerwise
 from brokerwise.cli.main import run
@@ -18,8 +18,8 @@ from brokerwise.model.network import Network
 from brokerwise.pipeline import overlay as job
 from brokerwise.planners.overlay.problem import Demand
 from brokerwise.planners.overlay.wiring import Evaluation
-from brokerwise.report.reports import render
-from brokerwise.results.overlay_limits import limits
+from brokerwise.show.overlay import limits
+from brokerwise.show.reports import render
 
 HEURISTICS = ("random", "greedy", "clustering", "steiner")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.saving import saved
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
 import brokerwise
 from brokerwise.cli import provision as command

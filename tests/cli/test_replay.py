@@ -18,7 +18,6 @@ from brokerwise.cli.replay_text import replay_result, replay_text
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.workload import Workload
-from brokerwise.report.reports import render
 from brokerwise.runtime.fleet.approval import ApprovedPlan
 from brokerwise.runtime.fleet.files import FleetFile, ProcessId, write_fleet
 from brokerwise.runtime.fleet.seeds import placement_seed
@@ -31,6 +30,7 @@ from brokerwise.runtime.load.traffic import (
     Traffic,
     period_of,
 )
+from brokerwise.show.reports import render
 from brokerwise.storage.network import write_network
 from brokerwise.storage.overlay_plan import write_overlay_plan
 from brokerwise.storage.place import Place

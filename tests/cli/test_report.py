@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from tests.cli.saving import saved
-from tests.report.samples import EVERY_REPORT, SAMPLES
+from tests.show.samples import EVERY_REPORT, SAMPLES
 
 import brokerwise
 from brokerwise.api import uniform
 from brokerwise.cli.main import run
-from brokerwise.report.page import write_page
-from brokerwise.report.reports import render
+from brokerwise.show.page import write_page
+from brokerwise.show.reports import render
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
 from brokerwise.api.balancing import simulate_balance
 from brokerwise.cli.main import run

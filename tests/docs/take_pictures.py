@@ -22,13 +22,13 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.browser.chromium import PATIENCE_MS, WIDE, chromium
 from tests.docs.pages import ROOT, files
 from tests.processes import wait_until
-from tests.viewing.plans import TOKEN, served
+from tests.show.plans import TOKEN, served
 
 from brokerwise.cli.main import run
 from brokerwise.runtime.fleet.files import FleetFile, read_fleet
 from brokerwise.runtime.fleet.operator import Operator
+from brokerwise.show.plan_page import open_view
 from brokerwise.storage.place import Place
-from brokerwise.viewing.opening import open_view
 
 IMAGES = ROOT / "docs" / "images"
 SIZES: dict[str, ViewportSize] = {

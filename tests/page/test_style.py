@@ -14,7 +14,7 @@ def looks(package: str) -> list[dict[str, str]]:
 
 
 def test_the_colours_are_those_of_the_reports() -> None:
-    light, dark = looks("brokerwise.report")
+    light, dark = looks("brokerwise.show")
     ours_light, ours_dark = looks("brokerwise.page")
     assert ours_dark.keys() == ours_light.keys()
     assert light.items() <= ours_light.items()

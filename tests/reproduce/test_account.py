@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from brokerwise.report.html import Fact, Table
 from brokerwise.reproduce.account import (
     Account,
     Block,
@@ -27,6 +26,7 @@ from brokerwise.reproduce.account import (
     text,
     verdict,
 )
+from brokerwise.show.tables import Fact, Table
 
 RESULT = {
     "kind": "reproduce x",

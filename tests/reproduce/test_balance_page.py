@@ -4,10 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from tests.report.reading import Reader
 from tests.reproduce.balance_records import Record, city, live_run, paper
+from tests.show.reading import Reader
 
-from brokerwise.report.reports import render
 from brokerwise.reproduce.account import judged, summary, text
 from brokerwise.reproduce.balance import over_seeds
 from brokerwise.reproduce.balance_claims import CLAIMS, Runs
@@ -27,6 +26,7 @@ from brokerwise.reproduce.balance_page import (
     world_table,
 )
 from brokerwise.reproduce.pages import PAGES
+from brokerwise.show.reports import render
 
 LOADS = {"loads": [[0, 0], [660e6, 600e6]], "max_load": 400e6, "beta": 300e6}
 FIGURES = [

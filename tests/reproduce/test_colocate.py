@@ -14,7 +14,6 @@ from brokerwise.latency.design import Design
 from brokerwise.latency.queueing import Run
 from brokerwise.latency.training import fit_network, fit_polynomial
 from brokerwise.pipeline.latency_simulate import simulate_directory
-from brokerwise.report.reports import render
 from brokerwise.reproduce import runner
 from brokerwise.reproduce.account import summary, text
 from brokerwise.reproduce.colocate import Experiment, reproduce, request_of
@@ -40,6 +39,7 @@ from brokerwise.reproduce.colocate_settings import (
 )
 from brokerwise.reproduce.pages import PAGES
 from brokerwise.reproduce.runner import Moment
+from brokerwise.show.reports import render
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
 

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from tests.report.reading import Reader
 from tests.reproduce.colocate_records import Record, learned, measured
 from tests.reproduce.colocate_records import result as made
+from tests.show.reading import Reader
 
-from brokerwise.report.reports import render
 from brokerwise.reproduce.account import judged, summary, text
 from brokerwise.reproduce.colocate import published
 from brokerwise.reproduce.colocate_claims import CLAIMS
@@ -29,6 +28,7 @@ from brokerwise.reproduce.colocate_tables import (
     thresholds_table,
 )
 from brokerwise.reproduce.pages import PAGES
+from brokerwise.show.reports import render
 
 
 def result(**fields: Any) -> Record:

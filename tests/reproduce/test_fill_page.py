@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
-from brokerwise.report.reports import render
 from brokerwise.reproduce.account import summary, text
 from brokerwise.reproduce.fill_page import (
     account,
@@ -21,6 +20,7 @@ from brokerwise.reproduce.fill_page import (
     tables,
 )
 from brokerwise.reproduce.pages import PAGES
+from brokerwise.show.reports import render
 
 TITLES = ("Homogeneous", "LowVariance 8-19", "LowVariance 8-12", "HighVariance")
 PUBLISHED = {"ilp": 85.58, "gs": 83.69, "mkpbs": 84.95}

@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
-from brokerwise.report.reports import render
 from brokerwise.reproduce.account import summary, text
 from brokerwise.reproduce.overlay_page import (
     account,
@@ -24,6 +23,7 @@ from brokerwise.reproduce.overlay_page import (
     users_table,
 )
 from brokerwise.reproduce.pages import PAGES
+from brokerwise.show.reports import render
 
 PLANE: dict[str, Any] = {
     "key": "plane",

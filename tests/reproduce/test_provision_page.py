@@ -1,6 +1,6 @@
 """What `reproduce provision` says of run times."""
 
-from tests.report.samples import reproduce_provision
+from tests.show.samples import reproduce_provision
 
 from brokerwise.reproduce.account import summary, text
 from brokerwise.reproduce.provision_page import account, times

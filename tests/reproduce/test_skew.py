@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from brokerwise.report.reports import render
 from brokerwise.reproduce.skew import Repaired, Skew, result_of, skew_and_repair
 from brokerwise.runtime.protocol.balance import Decision, DecisionState, Proposal
+from brokerwise.show.reports import render
 
 SMALL = Skew(
     brokers=3,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from brokerwise.cli.colocate_text import colocate_text
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Force, Json, Report, Seed
 from brokerwise.cli.places import refuse_wrong_places
+from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import keep_with_plan
 from brokerwise.model.errors import InputError
@@ -92,7 +92,7 @@ def colocate(
         refuse_wrong_places(place, out, report, what=what)
     from brokerwise.pipeline.colocate import Request
     from brokerwise.planners.colocate.problem import Options
-    from brokerwise.report.colocate_sentences import is_plan
+    from brokerwise.show.results import is_plan
     from brokerwise.storage.place import Place
 
     if from_plan is not None and algorithm != "search":
@@ -112,7 +112,9 @@ def colocate(
     if json:
         print_json(result)
     else:
-        print_result(colocate_text(result, report))
+        from brokerwise.show.colocate import colocate_text
+
+        print_result(printable(colocate_text(result, report)))
     if not is_plan(result):
         raise typer.Exit(EXIT_NO)
 
@@ -133,8 +135,7 @@ class _Job:
         from importlib.metadata import version
 
         from brokerwise.pipeline.colocate import colocate_directory
-        from brokerwise.report.colocate_details import colocate_details
-        from brokerwise.results.colocate import colocate_result
+        from brokerwise.show.colocate import colocate_details, colocate_result
         from brokerwise.storage.place import Place
 
         source, model, out = Place(self.topics), Place(self.model), Place(self.out)

@@ -8,7 +8,6 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.fill_request import FleetRequest, Request
-from brokerwise.cli.fill_text import fill_text
 from brokerwise.cli.options import Force, Json, Report, Seed
 from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
@@ -89,7 +88,9 @@ def fill(
     if json:
         print_json(result)
     else:
-        print_result(fill_text(result, report))
+        from brokerwise.show.fill import fill_text
+
+        print_result(printable(fill_text(result, report)))
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class _Job:
         from importlib.metadata import version
 
         from brokerwise.pipeline.fill import fill_directory
-        from brokerwise.results.fill import details, fill_result
+        from brokerwise.show.fill import fill_details, fill_result
         from brokerwise.storage.place import Place
         from brokerwise.storage.workload import read_header
 
@@ -123,7 +124,9 @@ class _Job:
         seconds = {**progress.seconds, "total": progress.total}
         result = {
             **fill_result(filled, fleet, out, self.options.stop),
-            "details": details(filled),
+            "details": fill_details(
+                filled.plan, filled.workload.rates, filled.workload.followers()
+            ),
             "workload": str(place),
             "workload_digest": header.digest,
             "version": version("brokerwise"),

@@ -344,7 +344,7 @@ def _as_json(
 
 
 def _as_text(ingested: "Ingested", out: str, seconds: float) -> str:
-    from brokerwise.report.numbers import counted, significant
+    from brokerwise.show.numbers import counted, significant
 
     header = ingested.header
     days = f"{significant(header.period_seconds / _DAY)} days"

@@ -231,7 +231,7 @@ def _as_json(
 def _as_text(
     ingested: "TripsIngested", options: "TripOptions", out: str, seconds: float
 ) -> str:
-    from brokerwise.report.numbers import counted
+    from brokerwise.show.numbers import counted
 
     header = ingested.header
     positions, trips = ingested.positions, ingested.trips

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
-from brokerwise.cli.latency_models_text import evaluate_text
 from brokerwise.cli.latency_train import K, Margin, TargetMs
 from brokerwise.cli.options import Json, Report, Seed
+from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import write_report
 from brokerwise.model.errors import InputError
@@ -74,7 +74,7 @@ def evaluate(
 
     progress = LiveProgress()
     if report is not None:
-        from brokerwise.report.page import refuse_unwritable
+        from brokerwise.show.page import refuse_unwritable
 
         refuse_unwritable(report)
     target = None if target_ms is None else Target(target_ms, margin)
@@ -97,7 +97,9 @@ def evaluate(
     if json:
         print_json(result)
     else:
-        print_result(evaluate_text(result, report))
+        from brokerwise.show.latency import evaluate_text
+
+        print_result(printable(evaluate_text(result, report)))
 
 
 class _Tables:

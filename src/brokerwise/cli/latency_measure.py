@@ -87,7 +87,7 @@ def measure(
         _refuse_drawing(context)
         series = planned_series(plan, sending)
     from brokerwise.cli.latency_measure_result import measured
-    from brokerwise.cli.latency_measure_text import measure_text
+    from brokerwise.show.measurements import measure_text
 
     result = measured(series, out, progress, force=force)
     if json:

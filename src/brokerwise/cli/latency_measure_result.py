@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from brokerwise.cli.console import LiveProgress, stderr
 from brokerwise.cli.countdown import counting_down
-from brokerwise.cli.latency_measure_plan import plan_result, targets_of
 from brokerwise.cli.signals import run_until_told
 from brokerwise.pipeline.latency_logs import count_over, reduce_logs
 from brokerwise.runtime.load.measure import Directory, machine, measuring_in
 from brokerwise.runtime.load.series import PlannedSeries, Series, commit_series
+from brokerwise.show.measurements import plan_result, targets_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

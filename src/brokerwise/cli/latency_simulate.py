@@ -7,8 +7,9 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.latency_ranges import parse_numbers, parse_topics
-from brokerwise.cli.latency_simulate_text import simulate_text
 from brokerwise.cli.options import Force, Json, Out, Seed
+from brokerwise.cli.printable import printable
+from brokerwise.show.measurements import simulation_text
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.latency_simulate import Simulated
@@ -106,7 +107,7 @@ def simulate(
     if json:
         print_json(result)
     else:
-        print_result(simulate_text(result))
+        print_result(printable(simulation_text(result)))
 
 
 def _result(made: "Simulated", out: str, progress: LiveProgress) -> dict[str, Any]:

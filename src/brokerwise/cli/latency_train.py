@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
-from brokerwise.cli.latency_models_text import train_text
 from brokerwise.cli.options import Force, Json, Report, Seed
 from brokerwise.cli.places import refuse_wrong_places
+from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import write_report
 
@@ -67,7 +67,9 @@ def train(
     if json:
         print_json(result)
     else:
-        print_result(train_text(result, report))
+        from brokerwise.show.latency import train_text
+
+        print_result(printable(train_text(result, report)))
 
 
 def _run(

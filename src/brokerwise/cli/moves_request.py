@@ -130,7 +130,7 @@ class MovesRequest:
 
 
 def _check_report(report: Path, action: str) -> None:
-    from brokerwise.report.page import refuse_unwritable
+    from brokerwise.show.page import refuse_unwritable
 
     if action == "list":
         raise InputError("--report and --list: only one of them")

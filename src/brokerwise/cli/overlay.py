@@ -8,8 +8,8 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Force, Json, Report, Seed
-from brokerwise.cli.overlay_text import overlay_text
 from brokerwise.cli.places import refuse_wrong_places
+from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import keep_with_plan
 
@@ -58,7 +58,7 @@ def overlay(
     progress = LiveProgress()
     refuse_wrong_places(network, out, report, what="network")
     from brokerwise.planners.overlay.problem import Options
-    from brokerwise.report.overlay_sentences import is_plan
+    from brokerwise.show.results import is_plan
 
     options = Options(algorithm, tree, seed, stop)
     job = _Job(network, out, force, report, options, progress)
@@ -66,7 +66,9 @@ def overlay(
     if json:
         print_json(result)
     else:
-        print_result(overlay_text(result, report))
+        from brokerwise.show.overlay import overlay_text
+
+        print_result(printable(overlay_text(result, report)))
     if not is_plan(result):
         raise typer.Exit(EXIT_NO)
 
@@ -85,7 +87,7 @@ class _Job:
         from importlib.metadata import version
 
         from brokerwise.pipeline.overlay import overlay_directory
-        from brokerwise.results.overlay import details, overlay_result
+        from brokerwise.show.overlay import overlay_result, wired_details
         from brokerwise.storage.place import Place
 
         place, out = Place(self.network), Place(self.out)
@@ -101,6 +103,6 @@ class _Job:
             "seconds": {**self.progress.seconds, "total": self.progress.total},
         }
         if wired.header is not None:
-            result["details"] = details(wired)
+            result["details"] = wired_details(wired)
             keep_with_plan(out, result, self.report)
         return result

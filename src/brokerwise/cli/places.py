@@ -13,7 +13,7 @@ def refuse_wrong_places(
     refuse_within("--out", out, given, what)
     if report is None:
         return
-    from brokerwise.report.page import refuse_unwritable
+    from brokerwise.show.page import refuse_unwritable
 
     refuse_unwritable(report)
     refuse_within("--report", str(report), given, what)

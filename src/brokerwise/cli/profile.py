@@ -13,7 +13,7 @@ from brokerwise.cli.places import refuse_within
 from brokerwise.cli.reporting import write_report
 
 if TYPE_CHECKING:
-    from brokerwise.report.html import Table
+    from brokerwise.show.tables import Table
 
 
 def profile(
@@ -30,7 +30,7 @@ def profile(
 
     Example: brokerwise profile out/workload --report out/profile.html
     """
-    from brokerwise.report.page import refuse_unwritable
+    from brokerwise.show.page import refuse_unwritable
 
     settings = parse_conf(conf)
     if report is not None:
@@ -83,8 +83,8 @@ def _command(workload: str, report: Path | None) -> str:
 
 
 def _text(result: Mapping[str, Any], report: Path | None) -> str:
-    from brokerwise.report.numbers import counted, significant
-    from brokerwise.report.profile import answer, quantile_table
+    from brokerwise.show.numbers import counted, significant
+    from brokerwise.show.profile import answer, quantile_table
 
     topics = counted(result["topics_without_subscribers"], "topic")
     subscribers = counted(result["subscribers_without_topics"], "subscriber")

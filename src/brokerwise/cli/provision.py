@@ -9,12 +9,12 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Conf, Force, Json, Master, Report, Seed, parse_conf
+from brokerwise.cli.printable import printable
 from brokerwise.cli.provision_request import (
     FleetRequest,
     Request,
     parse_thresholds,
 )
-from brokerwise.cli.provision_text import provision_text
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import write_report
 
@@ -146,7 +146,9 @@ def provision(
     if json:
         print_json(result)
     else:
-        print_result(provision_text(result, request))
+        from brokerwise.show.provision import provision_text
+
+        print_result(printable(provision_text(result, out, report)))
     if not all(map(_good, result.get("plans", [result]))):
         raise typer.Exit(EXIT_NO)
 
@@ -224,7 +226,7 @@ class _Job:
 
     def _replan(self, engine: "Engine", target: "Target", previous: str) -> _Made:
         from brokerwise.pipeline.provision.replan import replan_directory
-        from brokerwise.results.provision import moves_result
+        from brokerwise.show.provision import moves_result
         from brokerwise.storage.place import Place
 
         limit = self.request.max_moves
@@ -271,7 +273,7 @@ class _Job:
         self, made: Sequence[_Made], header: "WorkloadHeader"
     ) -> list[dict[str, Any]]:
         """Each plan, with what only a report shows."""
-        from brokerwise.results.provision import details
+        from brokerwise.show.provision import provision_details
         from brokerwise.storage.place import Place
         from brokerwise.storage.workload import read_topics
 
@@ -281,16 +283,12 @@ class _Job:
         topics = read_topics(Place(self.request.workload), header)
         for plan, each in zip(plans, made, strict=True):
             if each.header is not None:
-                plan["details"] = details(each.plan, each.steps, topics, plan)
+                plan["details"] = provision_details(each.plan, each.steps, topics, plan)
         return plans
 
     def _result(self, made: _Made, header: "WorkloadHeader") -> dict[str, Any]:
         from brokerwise.pipeline.provision.blocks import has_thresholds
-        from brokerwise.results.provision import (
-            budget_result,
-            naive_result,
-            plan_result,
-        )
+        from brokerwise.show.provision import budget_result, naive_result, plan_result
         from brokerwise.storage.place import Place
 
         parts = header.files["interests"]
@@ -311,7 +309,7 @@ class _Job:
         self, result: dict[str, Any], made: Sequence[_Made], run: Mapping[str, Any]
     ) -> None:
         """What is printed stays with what it is about: each plan, and all of them."""
-        from brokerwise.report.provision import plans_of
+        from brokerwise.show.provision import plans_of
         from brokerwise.storage.place import Place
         from brokerwise.storage.result_file import keep_result
 
@@ -331,6 +329,6 @@ class _Job:
 
 
 def _good(plan: Mapping[str, Any]) -> bool:
-    from brokerwise.report.provision_sentences import is_plan
+    from brokerwise.show.results import is_plan
 
     return is_plan(plan) and plan.get("affordable", "yes") == "yes"

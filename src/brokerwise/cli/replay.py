@@ -76,7 +76,7 @@ def replay(
 
     factor = parse_speed(speed)
     if report is not None:
-        from brokerwise.report.page import refuse_unwritable
+        from brokerwise.show.page import refuse_unwritable
 
         refuse_unwritable(report)
     fleet = read_fleet(state)

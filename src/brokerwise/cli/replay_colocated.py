@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brokerwise.cli.console import LiveProgress
-from brokerwise.cli.latency_measure_plan import plan_result, plan_text
 from brokerwise.cli.signals import run_until_told
+from brokerwise.show.measurements import plan_lines, plan_result
 
 if TYPE_CHECKING:
     from brokerwise.runtime.fleet.approval import ApprovedPlan
@@ -50,7 +50,7 @@ def replay_colocated(
 
 
 def colocated_text(result: dict[str, Any]) -> str:
-    lines = plan_text(result)
+    lines = plan_lines(result)
     if result["late"]:
         lines.append(
             f"{result['late']:,} messages were sent more than 5 ms after their time: "

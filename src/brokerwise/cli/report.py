@@ -46,10 +46,9 @@ def report(
       brokerwise report fill.json
       brokerwise report out/plan --out plan.html
     """
-    from brokerwise.report.kept import report_of, result_in
-    from brokerwise.report.page import refuse_unwritable, write_page
-    from brokerwise.report.reports import REPORTS
     from brokerwise.reproduce.pages import PAGES
+    from brokerwise.show.page import refuse_unwritable, write_page
+    from brokerwise.show.reports import REPORTS, report_of, result_in
 
     kept = _kept(file)
     result = result_in(kept.content, str(kept.place))
@@ -115,7 +114,7 @@ def _refuse_other_plan(directory: "Place", result: dict[str, Any]) -> None:
 
 def _beside(kept: _Kept) -> Path:
     """In the directory, beside a JSON file, or in place of a page."""
-    from brokerwise.report.page import is_page
+    from brokerwise.show.page import is_page
 
     if kept.place.local is None:
         raise InputError(

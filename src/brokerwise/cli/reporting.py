@@ -12,8 +12,8 @@ def write_report(path: Path | None, result: Mapping[str, Any]) -> None:
     """Write the report of a result, if one was asked for."""
     if path is None:
         return
-    from brokerwise.report.page import write_page
-    from brokerwise.report.reports import render
+    from brokerwise.show.page import write_page
+    from brokerwise.show.reports import render
 
     write_page(path, render(result))
 

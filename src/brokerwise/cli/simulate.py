@@ -7,9 +7,9 @@ import typer
 
 from brokerwise.cli.console import LiveProgress, print_json, print_result
 from brokerwise.cli.options import Json, Report, Seed, on_this_disk
+from brokerwise.cli.printable import printable
 from brokerwise.cli.repeating import command_line
 from brokerwise.cli.simulate_request import Balancing, Request, Surroundings
-from brokerwise.cli.simulate_text import simulate_text
 
 simulate = typer.Typer(
     name="simulate",
@@ -135,4 +135,6 @@ def balance(
     if json:
         print_json(result)
     else:
-        print_result(simulate_text(result, report))
+        from brokerwise.show.balance import balance_text
+
+        print_result(printable(balance_text(result, report)))

@@ -94,7 +94,7 @@ class Request:
     def __post_init__(self) -> None:
         """What is wrong is said before anything is computed."""
         if self.report is not None:
-            from brokerwise.report.page import refuse_unwritable
+            from brokerwise.show.page import refuse_unwritable
 
             refuse_unwritable(self.report)
         self.simulation(1)

@@ -178,7 +178,7 @@ def _as_json(
 def _as_text(
     found: "Summarized", out: str, traffic: str | None, by: str, seconds: float
 ) -> str:
-    from brokerwise.report.numbers import counted
+    from brokerwise.show.numbers import counted
 
     header = found.header
     axes = " x ".join(f"{a.attribute} {a.intervals:,}" for a in header.axes)

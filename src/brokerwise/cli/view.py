@@ -13,7 +13,7 @@ from brokerwise.cli.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from brokerwise.viewing.view import View
+    from brokerwise.show.view import View
 
     Ready = Callable[[str], None]
 
@@ -45,8 +45,8 @@ def view(
     Example:
       brokerwise view out/plan
     """
+    from brokerwise.show.plan_page import open_view
     from brokerwise.storage.place import Place
-    from brokerwise.viewing.opening import open_view
 
     progress = LiveProgress()
     basis = None if workload is None else Place(workload)
@@ -101,7 +101,7 @@ def _serve(view: "View", port: int, ready: "Ready") -> None:
     from brokerwise.runtime.net.api import GRACE_SECONDS
     from brokerwise.runtime.net.server import serve_http, url_of
     from brokerwise.runtime.protocol.tokens import Keys, Role
-    from brokerwise.viewing.serving import make_service
+    from brokerwise.show.plan_page import make_service
 
     keys = Keys.of_secret(secrets.token_bytes(32))
 

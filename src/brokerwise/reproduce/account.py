@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
 
-from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import counted
-from brokerwise.report.page import Page
-from brokerwise.report.plots import Plot, Series
-from brokerwise.report.repeating import how_to_repeat
-from brokerwise.report.tables import aligned, markdown
+from brokerwise.show.numbers import counted
+from brokerwise.show.page import Page
+from brokerwise.show.plots import Plot, Series
+from brokerwise.show.results import how_to_repeat
+from brokerwise.show.tables import Fact, Table, aligned, markdown
 
 Result = Mapping[str, Any]
 """A JSON object of results.json, or all of it, as it is read."""

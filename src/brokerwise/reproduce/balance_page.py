@@ -4,10 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.report.plots import Axis, Plot, Series
-from brokerwise.report.provision_sentences import gap_text
 from brokerwise.reproduce.account import (
     Account,
     Block,
@@ -26,6 +22,10 @@ from brokerwise.reproduce.account import (
     verdict,
 )
 from brokerwise.reproduce.balance_settings import CITY, LIVE, PAPER, PLACEMENTS
+from brokerwise.show.numbers import counted, percent, significant
+from brokerwise.show.plots import Axis, Plot, Series
+from brokerwise.show.results import gap_text
+from brokerwise.show.tables import Fact, Table
 
 _CITY, _LIVE, _PAPER = CITY.key, LIVE, PAPER.key
 WORLDS = {

@@ -5,9 +5,6 @@ from functools import partial
 from statistics import fmean
 
 from brokerwise.latency.models import PAPER, PAPER_200, UNIFIED
-from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import counted
-from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.reproduce.account import (
     Account,
     Block,
@@ -47,6 +44,9 @@ from brokerwise.reproduce.colocate_tables import (
     thresholds_table,
     verdicts_table,
 )
+from brokerwise.show.numbers import counted
+from brokerwise.show.plots import Axis, Plot, Series
+from brokerwise.show.tables import Fact, Table
 
 # Figures 1 and 2
 

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from statistics import median
 
 from brokerwise.latency.models import PAPER, PAPER_200, UNIFIED
-from brokerwise.report.html import Table
-from brokerwise.report.numbers import significant
 from brokerwise.reproduce.account import (
     NONE,
     Columns,
@@ -19,6 +17,8 @@ from brokerwise.reproduce.account import (
 )
 from brokerwise.reproduce.colocate_claims import learned_of
 from brokerwise.reproduce.colocate_settings import OPENING, OPENINGS_TOPICS
+from brokerwise.show.numbers import significant
+from brokerwise.show.tables import Table
 
 MODEL_NAMES = {PAPER: "the paper's recipe", UNIFIED: "our model"}
 """What plans are made with."""

@@ -6,9 +6,6 @@ from functools import partial
 from statistics import mean, median
 from typing import Any
 
-from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import counted, significant
-from brokerwise.report.plots import Axis, Plot, Series
 from brokerwise.reproduce.account import (
     NONE,
     Account,
@@ -30,6 +27,9 @@ from brokerwise.reproduce.fill_settings import (
     LOW_MEANT,
     LOW_PRINTED,
 )
+from brokerwise.show.numbers import counted, significant
+from brokerwise.show.plots import Axis, Plot, Series
+from brokerwise.show.tables import Fact, Table
 
 _EVEN = HOMOGENEOUS.title
 _PRINTED, _MEANT = LOW_PRINTED.title, LOW_MEANT.title

@@ -4,10 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.report.plots import Axis, Plot, Series
-from brokerwise.report.provision_sentences import gap_text
 from brokerwise.reproduce.account import (
     NONE,
     Account,
@@ -25,6 +21,10 @@ from brokerwise.reproduce.account import (
     verdict,
 )
 from brokerwise.reproduce.overlay_settings import LITERAL, OURS, PAPERS
+from brokerwise.show.numbers import counted, percent, significant
+from brokerwise.show.plots import Axis, Plot, Series
+from brokerwise.show.results import gap_text
+from brokerwise.show.tables import Fact, Table
 
 ALGORITHMS = (*PAPERS, LITERAL, OURS)
 PAPER_NAMES = {

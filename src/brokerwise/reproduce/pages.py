@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from brokerwise.report.page import Page
 from brokerwise.reproduce import (
     balance_page,
     colocate_page,
@@ -11,6 +10,7 @@ from brokerwise.reproduce import (
     provision_page,
 )
 from brokerwise.reproduce.account import Account, Result, page
+from brokerwise.show.page import Page
 
 _ACCOUNTS: Mapping[str, Callable[[Result], Account]] = {
     "reproduce provision": provision_page.account,
@@ -30,4 +30,4 @@ def _page_of(result: Result) -> Page:
 
 PAGES: Mapping[str, Callable[[Result], Page]] = dict.fromkeys(_ACCOUNTS, _page_of)
 """What a result calls its `kind`, and what makes a page of it: as
-`brokerwise.report.reports.REPORTS` has it for all other results."""
+`brokerwise.show.reports.REPORTS` has it for all other results."""

@@ -42,8 +42,6 @@ from brokerwise.planners.provision.solve import (
     Provisioning,
     solve,
 )
-from brokerwise.report.page import write_page
-from brokerwise.report.reports import render
 from brokerwise.reproduce.checks import (
     Lists,
     cost_problems,
@@ -66,6 +64,8 @@ from brokerwise.reproduce.provision_settings import (
     trace_facts,
 )
 from brokerwise.reproduce.runner import Cells, Record, timed, write_all
+from brokerwise.show.page import write_page
+from brokerwise.show.reports import render
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import WorkloadHeader, read_workload
 

@@ -4,10 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
-from brokerwise.report.html import Fact, Table
-from brokerwise.report.numbers import counted, percent, significant
-from brokerwise.report.plots import Axis, Plot, Series
-from brokerwise.report.provision_sentences import no_cheaper
 from brokerwise.reproduce.account import (
     NONE,
     Account,
@@ -21,6 +17,10 @@ from brokerwise.reproduce.account import (
     table,
     verdict,
 )
+from brokerwise.show.numbers import counted, percent, significant
+from brokerwise.show.plots import Axis, Plot, Series
+from brokerwise.show.results import no_cheaper
+from brokerwise.show.tables import Fact, Table
 
 STEPS = ("naive", "(a)", "(b)", "(c)", "(d)", "(e)", "ours")
 TIMED = {"first-fit": "(a)", "custom": "(e)", "tight": "greedy, tight"}

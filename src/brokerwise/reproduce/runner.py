@@ -23,9 +23,9 @@ from statistics import mean, stdev
 from typing import Any, Generic, Protocol, TypeVar
 
 from brokerwise.model.errors import InputError
-from brokerwise.report.page import render_page, write_page
 from brokerwise.reproduce.account import Account, page, summary
 from brokerwise.reproduce.workers import cores, shared
+from brokerwise.show.page import render_page, write_page
 
 Record = dict[str, Any]
 """A JSON object of a kept part or of results.json, as it is made."""

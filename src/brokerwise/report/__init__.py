@@ -1,1 +1,0 @@
-"""One-file HTML reports and their plots."""

@@ -1,1 +1,0 @@
-"""Plans as plain data: what `--json` prints, what reports and pages are made from."""

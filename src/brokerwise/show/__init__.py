@@ -1,0 +1,1 @@
+"""Results for people: sentences, tables, plots, reports, and the page of a plan."""
