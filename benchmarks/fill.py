@@ -36,7 +36,7 @@ from benchmarks.reference.program import NoCompilerError, build
 from brokerwise.kernels.fill_greedy import fill_greedy
 from brokerwise.kernels.fill_mkp import fill_mkp
 from brokerwise.model.arrays import Int64s
-from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
+from brokerwise.pipeline.trace import RateRange, Uniform, draw_rates, pair_blocks
 
 SOURCE = Path(__file__).with_name("reference") / "gs_mkpbs.cpp"
 KERNELS: dict[str, Callable[..., Any]] = {"greedy": fill_greedy, "mkp": fill_mkp}

@@ -26,8 +26,8 @@ from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
 from brokerwise.model.topic_table import TopicTable
-from brokerwise.storage.colocation_observed import ObservedSet
 from brokerwise.storage.colocation_plan import (
+    ObservedSet,
     Origin,
     read_colocation_header,
     read_colocation_tables,

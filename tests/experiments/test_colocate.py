@@ -36,7 +36,7 @@ from brokerwise.experiments.running import Moment
 from brokerwise.latency.design import Design
 from brokerwise.latency.fitting import fit_network, fit_polynomial
 from brokerwise.latency.queueing import Run
-from brokerwise.pipeline.latency_simulate import simulate_directory
+from brokerwise.pipeline.latency_simulation import simulate_directory
 from brokerwise.report.reports import render
 from brokerwise.report.reproduce_colocate import summary, text
 from brokerwise.storage.latency_data import read_latency_data

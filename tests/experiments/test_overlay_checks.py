@@ -15,7 +15,7 @@ from brokerwise.experiments.overlay_checks import (
     order_problems,
 )
 from brokerwise.model.network import Network
-from brokerwise.pipeline.network_generate import NetworkSettings, generate
+from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 
 USERS, BROKERS, SUBCHANNELS = 7, 3, 4
 

@@ -19,7 +19,7 @@ from brokerwise.experiments.overlay_settings import REGIMES, Cell, Regime, Sites
 from brokerwise.experiments.overlay_times import Timing, measure_times
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.pipeline.network_generate import generate
+from brokerwise.pipeline.networks.generate import generate
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.evaluate import Costs, costs_of
 from brokerwise.planners.overlay.heuristics import BY_NAME

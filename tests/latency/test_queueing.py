@@ -24,7 +24,7 @@ from brokerwise.latency.queueing import (
 )
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.load.trials import Trial, schedule
-from brokerwise.storage.latency_logs import LoggedTopic
+from brokerwise.storage.latency_data import LoggedTopic
 
 TIMES = (2.5, 5.0, 7.5, 10.0)
 PAIR = Configuration((5.0, 10.0), (12, 6))

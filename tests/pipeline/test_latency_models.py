@@ -12,13 +12,14 @@ from tests.latency.model_cases import simulated, small_unified
 from brokerwise.latency.evaluation import Splits, Target
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.latency import LatencyRows
-from brokerwise.pipeline.latency_evaluation import (
+from brokerwise.pipeline.latency_models import (
     Options,
+    Request,
     evaluate_model,
     evaluate_tables,
+    gather,
+    train_directory,
 )
-from brokerwise.pipeline.latency_gathering import gather
-from brokerwise.pipeline.latency_training import Request, train_directory
 from brokerwise.storage.latency_model import (
     Origin,
     TrainedOn,

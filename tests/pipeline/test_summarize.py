@@ -23,7 +23,7 @@ from tests.pipeline.histories import (
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
-from brokerwise.pipeline.network_inputs import read_topology
+from brokerwise.pipeline.networks.topology import read_topology
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.pipeline.summarize import messages
 from brokerwise.pipeline.summarize import traffic as traffic_matrix

@@ -51,7 +51,7 @@ from brokerwise.model.profile import Profile
 from brokerwise.model.subchannels import Subchannels
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.savable import SavablePlan
+from brokerwise.pipeline.plans import SavablePlan
 from brokerwise.planners.provision.budget import Answer, affordable
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold, Received

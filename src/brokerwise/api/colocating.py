@@ -10,7 +10,7 @@ from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage import colocation_plan as plan_storage
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.colocate_memory import SavableColocationPlan
+    from brokerwise.pipeline.colocate import SavableColocationPlan
 
 
 def read_topics(file: Path, *, target_ms: float | None = None) -> TopicTable:
@@ -49,9 +49,8 @@ def colocate(
     answer: see the plan's `status` and `reason`. All of it happens in this process,
     without Spark.
     """
-    from brokerwise.pipeline.colocate import Request
-    from brokerwise.pipeline.colocate_memory import colocate_in_memory
-    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.colocate import Request, colocate_in_memory
+    from brokerwise.pipeline.progress import deadline
     from brokerwise.planners.colocate.options import Options
     from brokerwise.storage.output import Output
 

@@ -32,7 +32,7 @@ def generate_network(
     Settings are `subchannels`, `dimensions`, `costs` ("plane" or "independent"),
     `ratio`, `width`, `capacity_factor`, `known` and `latency`, an array.
     """
-    from brokerwise.pipeline.network_generate import NetworkSettings, generate
+    from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 
     return generate(NetworkSettings(users, brokers, **settings), seed)
 
@@ -59,8 +59,8 @@ def overlay(
     problem is an answer: see the plan's `status` and `reason`. All of it happens in
     this process, without Spark.
     """
-    from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.overlay import overlay_in_memory
+    from brokerwise.pipeline.progress import deadline
     from brokerwise.planners.overlay.options import Options
     from brokerwise.storage.output import Output
 

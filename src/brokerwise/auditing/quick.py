@@ -3,7 +3,7 @@
 Tasks read interests, subscribers and placement block by block and check every pair
 where it lies; only counts by run and digests by block come back. What they find is
 compared with what the plan says. A plan that is right needs nothing more. Of one that
-is not, the quick check knows only that it is not: `explain` says what is wrong.
+is not, the quick check knows only that it is not: `spark.explained` says what is wrong.
 
 Anything that is not as we write it is a deviation: other blocks, brokers that are not
 numbered from 0, sums near 2^63. So what is said here in 64 bits is exact.
@@ -16,28 +16,27 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from brokerwise.auditing.case import Case
-from brokerwise.auditing.costs import Period
-from brokerwise.auditing.filling import largest_broker
+from brokerwise.auditing.claims import Runs, runs_on_disk
+from brokerwise.auditing.files import Case, digest_violations
 from brokerwise.auditing.findings import Audit
 from brokerwise.auditing.judgement import Naming, judged, summed_up
-from brokerwise.auditing.layout import Deviation, Share, blocks, shares_of
-from brokerwise.auditing.plan_files import digest_violations
-from brokerwise.auditing.recount import BrokerCount, Recount, Worth
-from brokerwise.auditing.rows import Runs, runs_on_disk
-from brokerwise.auditing.share_check import (
+from brokerwise.auditing.quality import Period, largest_broker
+from brokerwise.auditing.recount import BrokerCount, Recount, TopicSums, Worth, worth_of
+from brokerwise.auditing.shares import (
     BlockDigests,
     Counted,
+    Deviation,
     Reference,
+    Share,
+    blocks,
     merged,
     share_counted,
+    shares_of,
 )
-from brokerwise.auditing.worth import TopicSums, worth_of
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.storage.digest import table_digest
-from brokerwise.storage.topics import read_topic_columns
-from brokerwise.storage.workload import WorkloadHeader
+from brokerwise.storage.tables import table_digest
+from brokerwise.storage.workload import WorkloadHeader, read_topic_columns
 
 Count: TypeAlias = Callable[[Case, Sequence[Share], Reference], Counted | Deviation]
 """Has shares checked, of which there is one at least, and merges the results."""

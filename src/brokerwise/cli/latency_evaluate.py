@@ -13,7 +13,7 @@ from brokerwise.cli.reporting import write_report
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_evaluation import Evaluated, Options
+    from brokerwise.pipeline.latency_models import Evaluated, Options
 
 
 def evaluate(
@@ -70,7 +70,7 @@ def evaluate(
     """
     from brokerwise.latency.evaluation import Splits, Target
     from brokerwise.latency.models import EVALUATED
-    from brokerwise.pipeline.latency_evaluation import Options
+    from brokerwise.pipeline.latency_models import Options
 
     progress = LiveProgress()
     if report is not None:
@@ -114,7 +114,7 @@ def _evaluated(
     options: "Options",
     progress: LiveProgress,
 ) -> "Evaluated":
-    from brokerwise.pipeline import latency_evaluation as job
+    from brokerwise.pipeline import latency_models as job
     from brokerwise.storage.latency_table import Columns
     from brokerwise.storage.place import Place
 

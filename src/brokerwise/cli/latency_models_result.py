@@ -6,9 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_evaluation import Evaluated, Options, Outcome
-    from brokerwise.pipeline.latency_gathering import Gathered
-    from brokerwise.pipeline.latency_training import Trained
+    from brokerwise.pipeline.latency_models import (
+        Evaluated,
+        Gathered,
+        Options,
+        Outcome,
+        Trained,
+    )
 
 
 def train_result(trained: "Trained") -> dict[str, Any]:

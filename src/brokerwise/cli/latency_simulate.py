@@ -11,7 +11,7 @@ from brokerwise.cli.latency_simulate_text import simulate_text
 from brokerwise.cli.options import Force, Json, Out, Seed
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_simulate import Simulated
+    from brokerwise.pipeline.latency_simulation import Simulated
 
 
 def simulate(
@@ -77,7 +77,7 @@ def simulate(
     from brokerwise.latency.design import Design
     from brokerwise.latency.overhead import Overhead
     from brokerwise.latency.queueing import Run
-    from brokerwise.pipeline.latency_simulate import (
+    from brokerwise.pipeline.latency_simulation import (
         calibrate_directory,
         simulate_directory,
     )

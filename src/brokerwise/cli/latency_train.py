@@ -13,7 +13,7 @@ from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import write_report
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_training import Request
+    from brokerwise.pipeline.latency_models import Request
 
 TargetMs = Annotated[
     float | None,
@@ -55,7 +55,7 @@ def train(
       brokerwise latency train out/measured out/simulated --target-ms 250
     """
     from brokerwise.latency.evaluation import Target
-    from brokerwise.pipeline.latency_training import Request
+    from brokerwise.pipeline.latency_models import Request
 
     progress = LiveProgress()
     for each in data:
@@ -80,7 +80,7 @@ def _run(
     progress: LiveProgress,
 ) -> dict[str, Any]:
     from brokerwise.cli.latency_models_result import train_details, train_result
-    from brokerwise.pipeline.latency_training import train_directory
+    from brokerwise.pipeline.latency_models import train_directory
     from brokerwise.storage.place import Place
 
     places = [Place(each) for each in data]

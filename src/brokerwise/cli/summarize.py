@@ -97,7 +97,7 @@ def summarize(
       brokerwise summarize messages.csv --subscriptions ranges.csv \\
         --brokers brokers.csv --users users.csv --out out/network
     """
-    from brokerwise.pipeline.network_inputs import NetworkFiles, read_topology
+    from brokerwise.pipeline.networks.topology import NetworkFiles, read_topology
     from brokerwise.pipeline.summarize.job import summarize as run
     from brokerwise.pipeline.summarize.options import (
         SummarizeOptions,

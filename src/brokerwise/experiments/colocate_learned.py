@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from brokerwise.latency.models import UNIFIED, UnifiedModel
 from brokerwise.latency.regressors import Network, Polynomial, Regressor, Scaling
-from brokerwise.storage.latency_arrays import SCHEMAS, model_of, model_tables
+from brokerwise.storage.latency_model import SCHEMAS, model_of, model_tables
 
 Plain = dict[str, Any]
 

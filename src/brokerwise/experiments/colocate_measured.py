@@ -14,7 +14,7 @@ from brokerwise.latency.learners import learners
 from brokerwise.latency.models import EVALUATED
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
-from brokerwise.pipeline.latency_gathering import gather
+from brokerwise.pipeline.latency_models import gather
 from brokerwise.storage.latency_data import read_latency_data
 from brokerwise.storage.place import Place
 

@@ -21,7 +21,7 @@ from brokerwise.kernels.fill_greedy import fill_greedy
 from brokerwise.kernels.fill_mkp import fill_mkp
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.weights import PLAIN
-from brokerwise.pipeline.deadline import deadline
+from brokerwise.pipeline.progress import deadline
 from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.filling import Filling, fill_brokers
 from brokerwise.planners.fill.options import Options

@@ -11,7 +11,7 @@ from brokerwise.experiments.fill_published import (
     SOLVED,
     Received,
 )
-from brokerwise.pipeline.uniform import RateRange, Uniform
+from brokerwise.pipeline.trace import RateRange, Uniform
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brokerwise.auditing.overlay_spanning import least_weights
+from brokerwise.auditing.trees import least_weights
 from brokerwise.model.arrays import Bools, Int32s, Int64s
 from brokerwise.model.network import Network
 

@@ -18,7 +18,7 @@ from brokerwise.experiments.overlay_settings import REGIMES, Cell
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.model.network import Network
-from brokerwise.pipeline.network_generate import generate
+from brokerwise.pipeline.networks.generate import generate
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.evaluate import Costs, costs_of
 from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS

@@ -9,7 +9,7 @@ from typing import Any
 
 from brokerwise.experiments.overlay_measure import LITERAL, best, instance_seed, wired
 from brokerwise.experiments.overlay_settings import REGIMES, Cell
-from brokerwise.pipeline.network_generate import generate
+from brokerwise.pipeline.networks.generate import generate
 from brokerwise.planners.overlay.demand import Demand
 from brokerwise.planners.overlay.heuristics import HEURISTICS
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from brokerwise.auditing.case import staged_case
+from brokerwise.auditing.files import staged_case
 from brokerwise.auditing.memory import audit_case
 from brokerwise.model.arrays import INT64_MAX
 from brokerwise.model.errors import InputError
@@ -17,9 +17,8 @@ from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
 from brokerwise.model.weights import Weights
 from brokerwise.model.workload import Workload
+from brokerwise.pipeline.plans import SavablePlan, refuse_wrong, savable
 from brokerwise.pipeline.progress import Progress, Stopwatch
-from brokerwise.pipeline.refusal import refuse_wrong
-from brokerwise.pipeline.savable import SavablePlan, savable
 from brokerwise.planners.fill.options import Options
 from brokerwise.planners.fill.solve import Problem, solve
 from brokerwise.storage.output import Output

@@ -9,13 +9,10 @@ from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from brokerwise.model.arrays import Int64s
-from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
-from brokerwise.pipeline.shapes.published import Size
-from brokerwise.pipeline.shapes.recipe import Recipe, make_recipe
-from brokerwise.pipeline.sharing import shared
-from brokerwise.pipeline.tasks import keep_imports
+from brokerwise.pipeline.shapes import Recipe, Size, make_recipe
+from brokerwise.pipeline.tasks import attempt_name, keep_imports, shared
 from brokerwise.pipeline.trace import (
     PAIRS_PER_FILE,
     commit_trace,

@@ -1,7 +1,7 @@
 """What an audit says of a plan when it is opened."""
 
-from brokerwise.auditing.case import open_case
 from brokerwise.auditing.colocation import audit_colocation_directory
+from brokerwise.auditing.files import open_case
 from brokerwise.auditing.findings import Findings
 from brokerwise.auditing.memory import audit_case
 from brokerwise.auditing.overlay import audit_overlay_directory

@@ -4,8 +4,8 @@ from typing import Any
 
 from brokerwise.report.kept import page_of, result_in
 from brokerwise.report.page import Page
+from brokerwise.storage.output import RESULT
 from brokerwise.storage.place import Place
-from brokerwise.storage.result_file import RESULT
 
 _ALWAYS = ("command", "version", "seconds")
 

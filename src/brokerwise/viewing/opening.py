@@ -11,7 +11,7 @@ from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.planners.control import Stage
 from brokerwise.storage.header import header_content
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan_kind import FORMAT, HEADER, plan_kind
+from brokerwise.storage.plan import FORMAT, HEADER, plan_kind
 from brokerwise.viewing.auditing import audit_json, audited
 from brokerwise.viewing.colocate import open_colocation
 from brokerwise.viewing.fill import open_fill

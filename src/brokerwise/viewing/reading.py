@@ -12,7 +12,7 @@ import pyarrow as pa
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.names import Names
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import lists_of, open_parquet
+from brokerwise.storage.tables import lists_of, open_parquet
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from brokerwise.report.plots import Plot, Series
 from brokerwise.report.provision_comparison import cost_against_threshold
 from brokerwise.report.provision_sentences import title
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan import PlanHeader, read_fleet, read_plan_header
-from brokerwise.storage.plan_kind import HEADER
+from brokerwise.storage.plan import HEADER, PlanHeader, read_fleet, read_plan_header
 
 _MOST = 200  # directories that are looked into
 _NUMBERS = ("threshold", "cost", "bound")

@@ -12,7 +12,7 @@ from tests.planners.fill.oracle import Topic, most_by_brute_force, most_by_highs
 from tests.planners.fill.stopping import After, little_work
 from tests.tiers import examples
 
-from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
+from brokerwise.pipeline.trace import RateRange, Uniform, draw_rates, pair_blocks
 from brokerwise.planners.fill.columns import pricer
 from brokerwise.planners.fill.demand import Demand
 from brokerwise.planners.fill.filling import Filling, fill_brokers

@@ -20,7 +20,7 @@ from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.weights import PLAIN, Weights
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
+from brokerwise.pipeline.trace import RateRange, Uniform, draw_rates, pair_blocks
 from brokerwise.planners.fill.options import ALGORITHMS, BOUNDS, Options
 from brokerwise.planners.fill.solve import Problem, solve
 

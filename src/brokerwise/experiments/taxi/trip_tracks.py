@@ -9,12 +9,17 @@ from brokerwise.experiments.taxi.city import Place, Track
 from brokerwise.model.errors import InputError
 from brokerwise.model.grid import Grid
 from brokerwise.pipeline.ingest.exchange import Buckets
-from brokerwise.pipeline.ingest.rejects import Tally
+from brokerwise.pipeline.ingest.options import TripOptions
+from brokerwise.pipeline.ingest.reasons import Tally
+from brokerwise.pipeline.ingest.records import (
+    EmitTrips,
+    Trips,
+    Zones,
+    find_trips,
+    read_zones,
+)
 from brokerwise.pipeline.ingest.rows import read_rows
-from brokerwise.pipeline.ingest.splits import split_sources
-from brokerwise.pipeline.ingest.trips_options import TripOptions
-from brokerwise.pipeline.ingest.trips_rows import EmitTrips, Trips
-from brokerwise.pipeline.ingest.trips_sources import Zones, find_trips, read_zones
+from brokerwise.pipeline.ingest.sources import split_sources
 
 _REGION_MM = 500_000
 _DATA = 0  # the one bucket

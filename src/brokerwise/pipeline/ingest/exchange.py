@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyspark import RDD, SparkContext
 
 from brokerwise.model.errors import InputError
-from brokerwise.pipeline.ingest.rejects import Tally, merged
+from brokerwise.pipeline.ingest.reasons import Tally, merged
 from brokerwise.pipeline.ingest.rows import Rows, read_rows
-from brokerwise.pipeline.ingest.splits import Split
+from brokerwise.pipeline.ingest.sources import Split
 from brokerwise.pipeline.tasks import keep_imports
 
 MOST_OF_REJECTS = 16

@@ -13,7 +13,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.load import refuse_overflow
 from brokerwise.model.names import Names
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
-from brokerwise.pipeline.ingest.rejects import Rejects, Tally, conflicts
+from brokerwise.pipeline.ingest.reasons import Rejects, Tally, conflicts
 from brokerwise.pipeline.ingest.rows import Rows
 
 NO_RATE = -1

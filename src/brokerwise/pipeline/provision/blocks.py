@@ -9,7 +9,7 @@ from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.planners.provision.scan import needs_of
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import lists_of, open_parquet
+from brokerwise.storage.tables import lists_of, open_parquet
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,11 @@
 A task is handed a group of consecutive parts and reads them with pyarrow, block by
 block, through the same kernels as in memory. What it counts by topic goes to a
 scratch file; no pair is moved, and the driver holds numbers by topic only.
+
+The last pass gives every selected pair its broker and writes it. What was selected is
+read back from scratch files. Pairs of whole topics need a look-up only; those of topics
+that are cut need their rank, for which each group begins after the counts of those
+before it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +25,7 @@ from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from brokerwise.kernels.ascent import ascend_block
+from brokerwise.kernels.placing import Cursor, Homes, place_block
 from brokerwise.kernels.selection import (
     Rule,
     Survey,
@@ -29,18 +35,18 @@ from brokerwise.kernels.selection import (
     survey_block,
 )
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.profile import read_rates
 from brokerwise.pipeline.provision.blocks import Source, Wanting, has_thresholds
-from brokerwise.pipeline.sharing import shared
-from brokerwise.pipeline.tasks import in_tasks, shares
+from brokerwise.pipeline.tasks import attempt_name, in_tasks, shared, shares
+from brokerwise.planners.provision.draft import Draft
+from brokerwise.storage.output import Output, Scratch
 from brokerwise.storage.place import Place
-from brokerwise.storage.scratch import Scratch
-from brokerwise.storage.subscribers import open_parquet, read_part
+from brokerwise.storage.plan import PlacementBlock, write_placement_part
+from brokerwise.storage.subscribers import read_part
+from brokerwise.storage.tables import open_parquet
 from brokerwise.storage.workload import WorkloadHeader, read_topics
 
 T = TypeVar("T")
-
 # Groups of parts to a share of the pairs: some are done sooner than others.
 GROUPS_A_SHARE = 2
 # Files of counts that one process adds up; more are first added by tasks.
@@ -378,3 +384,82 @@ def _grouped(parts: Sequence[str], groups: int) -> list[Group]:
         Group(number, tuple(numbered[start:end]))
         for number, (start, end) in enumerate(pairwise(cuts))
     ]
+
+
+def write_placement(
+    scan: SparkScan, draft: Draft, output: Output
+) -> dict[str, list[bytes]]:
+    """Write the placement of a draft; the digests of each part's blocks, by name."""
+    assert draft.packing is not None
+    homes = Homes.of(draft.packing.placement, len(scan.rates))
+    (output.root / "placement").make()
+    files, row = scan.counted(draft.topics, draft.choice.rule)
+    task = partial(
+        _place,
+        scan.source,
+        scan.scratch,
+        scan.share(draft.topics),
+        scan.share(draft.choice.rule),
+        scan.share(homes),
+        files,
+        _pairs_before(scan, files, row, homes),
+        output.attempts("placement"),
+        output.run,
+    )
+    parts = {}
+    for written in scan.in_groups(task):
+        for number, attempt, digests in written:
+            name = output.part(number)
+            output.keep(f"placement/{attempt}", f"placement/{name}")
+            parts[name] = digests
+    return parts
+
+
+def _pairs_before(
+    scan: SparkScan, files: Sequence[Counted], row: int, homes: Homes
+) -> dict[int, Int64s]:
+    """For each group the pairs of cut topics that the groups before it have."""
+    if len(homes.cut) == 0:
+        return {group.number: np.zeros(0, np.int64) for group in scan.groups}
+    counts = in_tasks(
+        scan.context, partial(_cut_counts, scan.scratch, homes.cut, row), files
+    )
+    before = np.cumsum(counts, axis=0) - counts
+    return {g.number: before[i] for i, g in enumerate(scan.groups)}
+
+
+def _cut_counts(scratch: Scratch, cut: Int32s, row: int, counted: Counted) -> Int64s:
+    counts: Int64s = scratch.read(counted.file)[row][cut].astype(np.int64)
+    return counts
+
+
+def _place(
+    source: Source,
+    scratch: Scratch,
+    topics: "Broadcast[Topics]",
+    rule: "Broadcast[Rule]",
+    homes: "Broadcast[Homes]",
+    counted: Sequence[Counted],
+    before: dict[int, Int64s],
+    attempts: Place,
+    run: str,
+    group: Group,
+) -> list[tuple[int, str, list[bytes]]]:
+    """Write the parts of a group; each with its number, its file and its digests."""
+    cursor = Cursor.after(homes.value, before[group.number])
+    written = []
+    parts = select_group(
+        source, scratch, topics.value, rule.value, group, counted[group.number]
+    )
+    for number, blocks in parts:
+        name = attempt_name(run, number)
+        placed = _placed(homes.value, cursor, blocks)
+        written.append((number, name, write_placement_part(attempts, name, placed)))
+    return written
+
+
+def _placed(
+    homes: Homes, cursor: Cursor, blocks: Iterator[Selected]
+) -> Iterator[PlacementBlock]:
+    for first, offsets, topics in blocks:
+        yield PlacementBlock(first, offsets, topics, place_block(homes, cursor, topics))

@@ -11,31 +11,36 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.subchannels import Subchannels
 from brokerwise.pipeline.ingest.exchange import Exchange
-from brokerwise.pipeline.ingest.rejected import refuse_too_many, write_rejected
-from brokerwise.pipeline.ingest.rejects import Tally
+from brokerwise.pipeline.ingest.reasons import Tally
+from brokerwise.pipeline.ingest.rejects import refuse_too_many, write_rejected
 from brokerwise.pipeline.ingest.sources import Source
 from brokerwise.pipeline.ingest.topics import Dictionary
-from brokerwise.pipeline.network_inputs import Topology
+from brokerwise.pipeline.networks.topology import Topology
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
-from brokerwise.pipeline.sharing import shared
-from brokerwise.pipeline.summarize.counting import Counted, count_messages
-from brokerwise.pipeline.summarize.cutting import cut_space
-from brokerwise.pipeline.summarize.interests import Interests, find_interests
-from brokerwise.pipeline.summarize.messages import exchange_messages, find_messages
+from brokerwise.pipeline.summarize.interests import (
+    Interests,
+    Subscriptions,
+    attributes_of,
+    find_interests,
+    read_subscriptions,
+    within,
+)
+from brokerwise.pipeline.summarize.messages import (
+    Counted,
+    count_messages,
+    cut_space,
+    exchange_messages,
+    find_messages,
+)
 from brokerwise.pipeline.summarize.options import (
     Space,
     SummarizeOptions,
     check_attributes,
 )
-from brokerwise.pipeline.summarize.subscriptions import (
-    Subscriptions,
-    attributes_of,
-    read_subscriptions,
-    within,
-)
 from brokerwise.pipeline.summarize.traffic import HEADER as TRAFFIC_HEADER
 from brokerwise.pipeline.summarize.traffic import write_traffic
+from brokerwise.pipeline.tasks import shared
 from brokerwise.storage.network import HEADER, NetworkHeader, stage_network
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
@@ -174,7 +179,7 @@ def _summarize(run: _Run) -> _Staged:
             )
             tally = exchange.tally()
             refuse_too_many(tally, given.sources, options.max_rejected, run.out)
-            period = _period(options, tally)
+            period = tally.period_seconds("messages", options.period_seconds)
         with run.progress.stage("cut"):
             subchannels, interests = _cut(given, exchange)
         with run.progress.stage("count"), shared(context, interests) as wanted:
@@ -244,19 +249,6 @@ def _figures(counted: Counted, tally: Tally) -> dict[str, Any]:
 
 def _rejected(tally: Tally) -> int:
     return sum(count for count, _ in tally.reasons.values())
-
-
-def _period(options: SummarizeOptions, tally: Tally) -> int:
-    """The period as told, or the span of the messages in whole seconds."""
-    if tally.first_micros is None or tally.last_micros is None:
-        return options.period_seconds or 1
-    span = max(1, -((tally.first_micros - tally.last_micros) // 1_000_000))
-    if options.period_seconds is not None and options.period_seconds < span:
-        raise InputError(
-            f"--period: found {options.period_seconds:,} s, but the messages span "
-            f"{span:,} s; nothing was written"
-        )
-    return options.period_seconds or span
 
 
 def _made_from(options: SummarizeOptions) -> Mapping[str, Any]:

@@ -15,8 +15,7 @@ from brokerwise.runtime.load.measure import generate
 from brokerwise.runtime.load.series import PlannedTopic, publishing, rows_of_logs
 from brokerwise.runtime.load.trials import TICK_SECONDS, Load, Trial, busy
 from brokerwise.runtime.protocol.tokens import Keys, Role
-from brokerwise.storage.latency_data import LOGS
-from brokerwise.storage.latency_logs import LogFacts, read_facts
+from brokerwise.storage.latency_data import LOGS, LogFacts, read_facts
 from brokerwise.storage.place import Place
 from brokerwise.storage.tables import read_columns
 
