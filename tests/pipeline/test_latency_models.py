@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.colocation import write_latency_model
 from tests.latency.data_cases import first, write_data
 from tests.latency.model_cases import simulated, small_unified
 
@@ -24,7 +25,6 @@ from brokerwise.storage.latency_model import (
     Origin,
     TrainedOn,
     read_latency_model,
-    write_latency_model,
 )
 from brokerwise.storage.latency_table import Columns
 from brokerwise.storage.place import Place

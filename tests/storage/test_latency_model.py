@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.colocation import write_latency_model
 from tests.latency.model_cases import (
     paper,
     simulated,
@@ -24,7 +25,6 @@ from brokerwise.storage.latency_model import (
     Origin,
     TrainedOn,
     read_latency_model,
-    write_latency_model,
 )
 from brokerwise.storage.place import Place
 from brokerwise.storage.tables import json_digest, small_table_digest

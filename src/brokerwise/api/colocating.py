@@ -8,6 +8,7 @@ from brokerwise.model.latency import Predictor
 from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage import colocation_plan as plan_storage
+from brokerwise.storage.plan import HEADER
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.colocate import SavableColocationPlan
@@ -62,7 +63,7 @@ def colocate(
     )
     options = Options(algorithm, open, split, seed, deadline(seconds))
     if out is not None:  # what may not be replaced should not wait for the plan
-        Output.begin(place_of(out), plan_storage.HEADER, force=force).abort()
+        Output.begin(place_of(out), HEADER, force=force).abort()
     table = topics if isinstance(topics, TopicTable) else place_of(topics)
     predictor = place_of(model) if isinstance(model, str | PathLike) else model
     plan = colocate_in_memory(table, predictor, request, options)

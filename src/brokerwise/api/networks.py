@@ -8,6 +8,7 @@ from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.storage import network as network_storage
 from brokerwise.storage import overlay_plan as overlay_storage
+from brokerwise.storage.plan import HEADER
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.overlay import SavableOverlayPlan
@@ -66,7 +67,7 @@ def overlay(
 
     options = Options(algorithm, tree, seed, deadline(seconds))
     if out is not None:  # what may not be replaced should not wait for the plan
-        Output.begin(place_of(out), overlay_storage.HEADER, force=force).abort()
+        Output.begin(place_of(out), HEADER, force=force).abort()
     place = None if isinstance(network, Network) else place_of(network)
     read = network if isinstance(network, Network) else read_network(network)
     plan = overlay_in_memory(read, place, options)

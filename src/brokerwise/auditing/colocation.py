@@ -343,7 +343,7 @@ class Predictions:
                     f"{found[at, column]:.6g} ms"
                 )
 
-    def late(self, brokers: Sequence[Int64s], excused: "Excused") -> Iterator[str]:
+    def late(self, brokers: Sequence[Int64s], excused: "Exemptions") -> Iterator[str]:
         """Topics that a set on a broker, or some part of it, is predicted to make too
         late: the first that is found on each broker."""
         limits = self.topics.target_ms[self.rows.topic] * (1 - self.margin)
@@ -374,7 +374,7 @@ class Predictions:
         return f'topic "{self.topics.names[int(self.rows.topic[row])]}"'
 
 
-class Excused:
+class Exemptions:
     """Sets of rows that were seen to meet their targets: the model is not asked."""
 
     def __init__(self, rows: Rows, met: Sequence[ObservedSet]) -> None:
@@ -505,7 +505,7 @@ def _violations(
             if len(members) <= predictor.most_topics
         ]
         found += named("prediction", asked.misstated(known_to_model))
-        found += named("target", asked.late(known_to_model, Excused(rows, met)))
+        found += named("target", asked.late(known_to_model, Exemptions(rows, met)))
     return in_order(found)
 
 

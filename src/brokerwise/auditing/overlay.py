@@ -15,10 +15,10 @@ from brokerwise.auditing.findings import SHOWN, OverlayAudit, Violation, in_orde
 from brokerwise.auditing.quality import RELATIVE, wrong_order
 from brokerwise.auditing.trees import (
     Comparison,
-    Grown,
-    Needed,
+    NeededTrees,
     OverlayClaims,
     OverlayRecount,
+    PlannedTrees,
     circle,
     claims_of_plan,
     claims_on_disk,
@@ -441,8 +441,8 @@ def audit_staged_overlay(
 
 def _judge(claims: OverlayClaims, network: Network) -> Judge:
     recount = recounted(claims, network)
-    found = Grown.of(claims.trees, network)
-    trees = Comparison(Needed.of(recount), found, network.core, claims.tree)
+    found = PlannedTrees.of(claims.trees, network)
+    trees = Comparison(NeededTrees.of(recount), found, network.core, claims.tree)
     return Judge(claims, recount, trees, network)
 
 

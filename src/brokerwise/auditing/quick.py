@@ -24,10 +24,10 @@ from brokerwise.auditing.quality import Period, largest_broker
 from brokerwise.auditing.recount import BrokerCount, Recount, TopicSums, Worth, worth_of
 from brokerwise.auditing.shares import (
     BlockDigests,
-    Counted,
     Deviation,
     Reference,
     Share,
+    ShareCount,
     blocks,
     merged,
     share_counted,
@@ -38,7 +38,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.storage.tables import table_digest
 from brokerwise.storage.workload import WorkloadHeader, read_topic_columns
 
-Count: TypeAlias = Callable[[Case, Sequence[Share], Reference], Counted | Deviation]
+Count: TypeAlias = Callable[[Case, Sequence[Share], Reference], ShareCount | Deviation]
 """Has shares checked, of which there is one at least, and merges the results."""
 
 SAFE = float(2**62)
@@ -71,7 +71,7 @@ def quick_audit(
 
 def counted_here(
     case: Case, shares: Sequence[Share], reference: Reference
-) -> Counted | Deviation:
+) -> ShareCount | Deviation:
     """Check one share after the other."""
     check = partial(share_counted, case.workload, case.plan.place)
     return reduce(merged, (check(share, reference) for share in shares))
@@ -160,27 +160,27 @@ def _reference(case: Case, rates: Int64s, runs: Runs) -> Reference:
     )
 
 
-def _nothing(case: Case, runs: Runs) -> Counted:
+def _nothing(case: Case, runs: Runs) -> ShareCount:
     sums = None
     if case.plan.claims.kind == "fill":
         sums = TopicSums(*np.zeros((3, case.header.topics), np.uint8))
-    return Counted(np.zeros(len(runs.pairs), np.uint8), 0, False, {}, sums)
+    return ShareCount(np.zeros(len(runs.pairs), np.uint8), 0, False, {}, sums)
 
 
-def _worth(case: Case, counted: Counted, rates: Int64s) -> Worth | None:
+def _worth(case: Case, counted: ShareCount, rates: Int64s) -> Worth | None:
     if counted.sums is None:
         return None
     largest = largest_broker(case.plan.claims)
     return worth_of(counted.sums, rates, case.weights.topics, largest)
 
 
-def _sound(counted: Counted | Deviation) -> Counted:
+def _sound(counted: ShareCount | Deviation) -> ShareCount:
     if isinstance(counted, Deviation):
         raise counted
     return counted
 
 
-def _verify_blocks(header: WorkloadHeader, counted: Counted) -> None:
+def _verify_blocks(header: WorkloadHeader, counted: ShareCount) -> None:
     """Refuse a workload that has changed, and blocks that were not looked at."""
     if sorted(counted.digests) != list(range(len(blocks(header.subscribers)))):
         raise Deviation("blocks are missing")
@@ -195,7 +195,7 @@ def _verify_blocks(header: WorkloadHeader, counted: Counted) -> None:
         raise Deviation("the workload has changed")
 
 
-def _in_order(counted: Counted) -> list[BlockDigests]:
+def _in_order(counted: ShareCount) -> list[BlockDigests]:
     return [counted.digests[number] for number in sorted(counted.digests)]
 
 

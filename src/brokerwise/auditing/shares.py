@@ -183,7 +183,7 @@ class BlockDigests(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class ShareCount:
     """What shares come to, in which all is well: the pairs of each run, in few bytes
     each, how many pairs are wanted, the digests of blocks by their number, and for
     plans to fill the sums by topic."""
@@ -197,7 +197,7 @@ class Counted:
 
 def share_counted(
     workload: Place, plan: Place, share: Share, reference: Reference
-) -> Counted | Deviation:
+) -> ShareCount | Deviation:
     """Check a share; a deviation is a result, for to try again would not help.
 
     Holds one block of each table and a few numbers for each topic and run.
@@ -210,13 +210,15 @@ def share_counted(
         return Deviation(f"a file cannot be used: {cause}")
 
 
-def merged(one: Counted | Deviation, other: Counted | Deviation) -> Counted | Deviation:
+def merged(
+    one: ShareCount | Deviation, other: ShareCount | Deviation
+) -> ShareCount | Deviation:
     """Both together. Whatever the order, the same."""
     if isinstance(one, Deviation):
         return one
     if isinstance(other, Deviation):
         return other
-    return Counted(
+    return ShareCount(
         _narrow(one.pairs.astype(np.int64) + other.pairs),
         one.wanted + other.wanted,
         one.own_thresholds or other.own_thresholds,
@@ -237,7 +239,7 @@ def _added(one: TopicSums | None, other: TopicSums | None) -> TopicSums | None:
 
 def _counted(
     workload: Place, plan: Place, share: Share, reference: Reference
-) -> Counted:
+) -> ShareCount:
     counts = np.zeros(len(reference.run_broker), np.int64)
     current = np.where(
         np.diff(reference.first_run) > 0, reference.first_run[:-1], np.int32(-1)
@@ -266,7 +268,7 @@ def _counted(
         wanted += len(block.topics)
         own |= block.thresholds is not None
     found = TopicSums(*map(_narrow, sums)) if reference.fills else None
-    return Counted(_narrow(counts), wanted, own, digests, found)
+    return ShareCount(_narrow(counts), wanted, own, digests, found)
 
 
 def _weigh(

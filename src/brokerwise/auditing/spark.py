@@ -51,10 +51,10 @@ from brokerwise.auditing.recount import (
     Worth,
 )
 from brokerwise.auditing.shares import (
-    Counted,
     Deviation,
     Reference,
     Share,
+    ShareCount,
     merged,
     share_counted,
 )
@@ -399,7 +399,7 @@ def audit_case(spark: SparkSession, case: Case, stage: Stage = nullcontext) -> A
 
 def _counted(
     context: SparkContext, case: Case, shares: Sequence[Share], reference: Reference
-) -> Counted | Deviation:
+) -> ShareCount | Deviation:
     """Check each share in a task of its own."""
     check = partial(share_counted, case.workload, case.plan.place)
     shared = context.broadcast(reference)

@@ -237,7 +237,7 @@ def _grown(core: Int64s, members: Bools) -> Int64s:
 
 
 @dataclass(frozen=True, eq=False)
-class Needed:
+class NeededTrees:
     """The trees that messages need, by source, then sub-channel.
 
     Attributes
@@ -256,7 +256,7 @@ class Needed:
     ends: Bools
 
     @classmethod
-    def of(cls, recount: OverlayRecount) -> "Needed":
+    def of(cls, recount: OverlayRecount) -> "NeededTrees":
         subchannels = len(recount.wanted)
         far = recount.wanted.sum(axis=1)[:, None] > recount.wanted
         source, subchannel = np.nonzero(((recount.sent > 0) & far).T)
@@ -267,7 +267,7 @@ class Needed:
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class PlannedTrees:
     """The trees that a plan has, in the order of their pairs; rows as in the plan.
 
     Attributes
@@ -297,7 +297,7 @@ class Grown:
     weight: Int64s
 
     @classmethod
-    def of(cls, trees: Trees, network: Network) -> "Grown":
+    def of(cls, trees: Trees, network: Network) -> "PlannedTrees":
         """O(rows log rows + trees * brokers)."""
         brokers, subchannels = network.brokers, len(network.subchannels)
         valid = np.flatnonzero(_exist(trees, brokers, subchannels))
@@ -341,8 +341,8 @@ class Comparison:
     needed and there.
     """
 
-    needed: Needed
-    found: Grown
+    needed: NeededTrees
+    found: PlannedTrees
     core: Int64s
     tree: bool
 

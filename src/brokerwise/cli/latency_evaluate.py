@@ -13,7 +13,7 @@ from brokerwise.cli.reporting import write_report
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_models import Evaluated, Options
+    from brokerwise.pipeline.latency_models import EvaluationResult, Options
 
 
 def evaluate(
@@ -113,7 +113,7 @@ def _evaluated(
     k: int | None,
     options: "Options",
     progress: LiveProgress,
-) -> "Evaluated":
+) -> "EvaluationResult":
     from brokerwise.pipeline import latency_models as job
     from brokerwise.storage.latency_table import Columns
     from brokerwise.storage.place import Place

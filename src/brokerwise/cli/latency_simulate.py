@@ -11,7 +11,7 @@ from brokerwise.cli.latency_simulate_text import simulate_text
 from brokerwise.cli.options import Force, Json, Out, Seed
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_simulation import Simulated
+    from brokerwise.pipeline.latency_simulation import SimulationResult
 
 
 def simulate(
@@ -110,7 +110,9 @@ def simulate(
         print_result(simulate_text(result))
 
 
-def _result(made: "Simulated", out: str, progress: LiveProgress) -> dict[str, Any]:
+def _result(
+    made: "SimulationResult", out: str, progress: LiveProgress
+) -> dict[str, Any]:
     header = made.header
     return {
         "status": "done",

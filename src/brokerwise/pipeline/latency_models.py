@@ -53,7 +53,7 @@ MODEL = "model"
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class TrainingData:
     """Rows of one kind of broker, and where they come from.
 
     Attributes
@@ -78,7 +78,7 @@ class Gathered:
 
 def gather(
     places: Sequence[Place], most: int | None = None, *, learn: bool = True
-) -> Gathered:
+) -> TrainingData:
     """All configurations of up to `most` topics.
 
     Raises InputError for data of different brokers, for data that is there twice,
@@ -105,7 +105,7 @@ def gather(
         _trained_on(place, data, part)
         for (place, data), (part, _, _) in zip(every, used, strict=True)
     ]
-    return Gathered(
+    return TrainingData(
         subject,
         sources,
         largest,
@@ -203,12 +203,12 @@ class Request:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainingResult:
     """A model that was written."""
 
     header: ModelHeader
     model: LatencyModel
-    gathered: Gathered
+    gathered: TrainingData
     check: "Check"
 
 
@@ -237,7 +237,7 @@ def train_directory(
     *,
     force: bool = False,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainingResult:
     """Read, learn from a part to see how good that is, learn from everything, write.
 
     The scores are of the model of a part, on the rest; the model that is written has
@@ -255,7 +255,7 @@ def train_directory(
             origin = _origin(gathered, request, check, progress.seconds)
             header = stage_latency_model(output, model, origin)
         output.commit(header.as_json())
-    return Trained(header, model, gathered, check)
+    return TrainingResult(header, model, gathered, check)
 
 
 def held_out(subject: Subject, request: Request) -> Check:
@@ -304,7 +304,7 @@ def _final(
 
 
 def _origin(
-    gathered: Gathered,
+    gathered: TrainingData,
     request: Request,
     check: Check,
     seconds: Mapping[str, float],
@@ -382,11 +382,11 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluated:
+class EvaluationResult:
     """Outcomes by number of topics, or by table; what they were found on."""
 
     outcomes: Sequence[Outcome]
-    gathered: Gathered | None = None
+    gathered: TrainingData | None = None
     tables: Sequence[LatencyTable] = ()
     model: StoredModel | None = None
     left_out: int = 0
@@ -398,7 +398,7 @@ def evaluate_data(
     *,
     most: int | None = None,
     progress: Progress | None = None,
-) -> Evaluated:
+) -> EvaluationResult:
     """The kinds asked for, on latency data."""
     progress = progress or Stopwatch()
     with progress.stage("read"):
@@ -406,7 +406,7 @@ def evaluate_data(
     found = _learned(
         gathered.subject.samples, learners(gathered.subject), options, progress
     )
-    return Evaluated(found, gathered)
+    return EvaluationResult(found, gathered)
 
 
 def evaluate_tables(
@@ -415,7 +415,7 @@ def evaluate_tables(
     options: Options,
     *,
     progress: Progress | None = None,
-) -> Evaluated:
+) -> EvaluationResult:
     """The kinds asked for, on tables of others, each by itself."""
     progress = progress or Stopwatch()
     with progress.stage("read"):
@@ -426,7 +426,7 @@ def evaluate_tables(
         made = table_learners(matrix)
         for found in _learned(matrix.samples, made, options, progress):
             outcomes.append(replace(found, name=str(table.place)))
-    return Evaluated(outcomes, tables=tables)
+    return EvaluationResult(outcomes, tables=tables)
 
 
 def evaluate_model(
@@ -436,7 +436,7 @@ def evaluate_model(
     *,
     most: int | None = None,
     progress: Progress | None = None,
-) -> Evaluated:
+) -> EvaluationResult:
     """A model on data that it was not trained on.
 
     Configurations that it has seen are left out. Raises InputError if there are no
@@ -454,7 +454,7 @@ def evaluate_model(
     with progress.stage("predict"):
         outcomes = _predicted(stored, subject, target)
     left_out = len(np.unique(rows.configuration[seen]))
-    return Evaluated(outcomes, gathered, model=stored, left_out=left_out)
+    return EvaluationResult(outcomes, gathered, model=stored, left_out=left_out)
 
 
 def _learned(
@@ -541,7 +541,7 @@ def _matrix(table: LatencyTable) -> Matrix:
 
 
 def _refuse_other_brokers(
-    model: Place, stored: StoredModel, gathered: Gathered
+    model: Place, stored: StoredModel, gathered: TrainingData
 ) -> None:
     known = stored.header.most_topics
     if gathered.most > known:

@@ -24,7 +24,7 @@ from brokerwise.storage.place import Place
 
 
 @dataclass(frozen=True, eq=False)
-class Simulated:
+class SimulationResult:
     """What was written.
 
     `most` has, for each processing time, the most publishers with which a topic alone
@@ -38,7 +38,7 @@ class Simulated:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibrated:
+class CalibrationResult:
     """A calibration, and the data that it was made with."""
 
     found: Calibration
@@ -51,7 +51,7 @@ class Calibrated:
 
 def calibrate_directory(
     data: Place, *, start: Overhead = TYPICAL, progress: Progress | None = None
-) -> Calibrated:
+) -> CalibrationResult:
     """Fit the overhead to latency data that were measured; InputError for others.
 
     Configurations whose messages were not sent at their time are left out. Data of
@@ -69,7 +69,7 @@ def calibrate_directory(
             without=settings.get("late") or (),
             start=start,
         )
-    return Calibrated(found, str(data), read.header.digest)
+    return CalibrationResult(found, str(data), read.header.digest)
 
 
 def _refuse_unmeasured(data: Place, source: str) -> None:
@@ -87,10 +87,10 @@ def simulate_directory(
     design: Design,
     run: Run,
     *,
-    calibrated: Calibrated | None = None,
+    calibrated: CalibrationResult | None = None,
     force: bool = False,
     progress: Progress | None = None,
-) -> Simulated:
+) -> SimulationResult:
     """Simulate what the design says and let the data appear, or nothing.
 
     `calibrated` says where the overhead comes from; it is kept in the settings.
@@ -108,7 +108,7 @@ def simulate_directory(
                 seconds=round(seconds, 3),
             )
         output.commit(header.as_json())
-    return Simulated(header, rows, most, seconds)
+    return SimulationResult(header, rows, most, seconds)
 
 
 def _stages(design: Design) -> list[str]:
@@ -143,7 +143,7 @@ def _settings(
     design: Design,
     run: Run,
     most: Mapping[float, int],
-    calibrated: Calibrated | None,
+    calibrated: CalibrationResult | None,
 ) -> dict[str, Any]:
     longest = run.longest_seconds
     return {

@@ -23,7 +23,7 @@ from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.latency import LatencyRows
 from brokerwise.model.topic_table import TopicTable
 from brokerwise.storage.header import DigestedHeader, parse_header
-from brokerwise.storage.output import Output, new_output
+from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
 from brokerwise.storage.tables import (
     block_digest,
@@ -348,16 +348,6 @@ def stage_latency_model(
         digests=table_digests(tables),
         tables=files,
     )
-
-
-def write_latency_model(
-    model: LatencyModel, origin: Origin, place: Place, *, force: bool = False
-) -> ModelHeader:
-    """Write a model; it appears when it is complete."""
-    with new_output(place, HEADER, force=force) as output:
-        header = stage_latency_model(output, model, origin)
-        output.commit(header.as_json())
-    return header
 
 
 def read_latency_model(place: Place) -> StoredModel:

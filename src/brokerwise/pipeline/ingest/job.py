@@ -21,7 +21,7 @@ from brokerwise.pipeline.ingest.options import (
 )
 from brokerwise.pipeline.ingest.pairs import (
     EmitPairs,
-    Sorted,
+    SortedRange,
     count_unwanted,
     plan_parts,
     refuse_too_much,
@@ -306,7 +306,7 @@ def _summary(
     run: _Run,
     header: WorkloadHeader,
     topics: Topics,
-    ranges: Sequence[Sorted],
+    ranges: Sequence[SortedRange],
     unwanted: int,
     *tallies: Tally,
 ) -> Ingested:

@@ -43,7 +43,7 @@ _SPOT_BYTES = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class WantedPairs:
     """Runs of pairs of one subscriber: its name, how many, and their topics."""
 
     data: Bytes
@@ -53,7 +53,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class SubscriberRows:
     """Subscribers from a file of their own, and where each row is."""
 
     data: Bytes
@@ -65,7 +65,7 @@ class Described:
 
 
 @dataclass(frozen=True, eq=False)
-class Dropped:
+class DroppedPairs:
     """Subscribers of pairs that were left out, because their topic has no rate."""
 
     data: Bytes
@@ -73,7 +73,7 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Sorted:
+class SortedRange:
     """A bucket's subscribers, in order, in a scratch file; and what was merged.
 
     `wanted` is a scratch file with a bit for every topic: whether any of these
@@ -121,7 +121,7 @@ class EmitPairs:
             data, _ = kernels.gather(rows.buffer, starts[chosen], ends[chosen])
             yield (
                 bucket,
-                Wanted(
+                WantedPairs(
                     data,
                     (ends[chosen] - starts[chosen]).astype(np.int16),
                     counts[chosen].astype(np.int32),
@@ -137,7 +137,7 @@ class EmitPairs:
         for bucket, chosen in self._ranges(buffer, starts, ends):
             data, _ = kernels.gather(buffer, starts[chosen], ends[chosen])
             lengths: Any = (ends[chosen] - starts[chosen]).astype(np.int16)
-            yield bucket, Dropped(data, lengths)
+            yield bucket, DroppedPairs(data, lengths)
 
     def _subscribers(self, rows: Rows) -> Iterator[Emitted]:
         spans, count = rows.names["name"], len(rows.position)
@@ -149,7 +149,7 @@ class EmitPairs:
             data, _ = kernels.gather(rows.buffer, starts, ends)
             yield (
                 bucket,
-                Described(
+                SubscriberRows(
                     data,
                     (ends - starts).astype(np.int16),
                     thresholds[chosen],
@@ -243,31 +243,31 @@ def sort_pairs(
     scratch: Place,
     rates: "Broadcast[Int64s]",
     attributes: frozenset[str],
-) -> list[Sorted]:
+) -> list[SortedRange]:
     """Sort each range into a scratch file: names in order, topics ascending, once.
 
     `attributes` (threshold, x, y) are what the subscribers have besides a name.
     """
 
-    def task(bucket: int, items: Iterator[Any]) -> Iterator[Sorted]:
+    def task(bucket: int, items: Iterator[Any]) -> Iterator[SortedRange]:
         yield _sort_bucket(list(items), scratch, bucket, rates.value, attributes)
 
     return exchange.read(task)
 
 
 def _sort_bucket(
-    items: list[Wanted | Described | Dropped],
+    items: list[WantedPairs | SubscriberRows | DroppedPairs],
     scratch: Place,
     bucket: int,
     rates: Int64s,
     attributes: frozenset[str],
-) -> Sorted:
-    wanted = [i for i in items if isinstance(i, Wanted)]
-    described = [i for i in items if isinstance(i, Described)]
-    named: list[Wanted | Described] = [*wanted, *described]
-    dropped = _only_dropped(named, [i for i in items if isinstance(i, Dropped)])
+) -> SortedRange:
+    wanted = [i for i in items if isinstance(i, WantedPairs)]
+    described = [i for i in items if isinstance(i, SubscriberRows)]
+    named: list[WantedPairs | SubscriberRows] = [*wanted, *described]
+    dropped = _only_dropped(named, [i for i in items if isinstance(i, DroppedPairs)])
     if not named:
-        return Sorted("", 0, 0, 0, 0, (), dropped=dropped)
+        return SortedRange("", 0, 0, 0, 0, (), dropped=dropped)
     data, offsets = _joined_names(named)
     starts, ends = offsets[:-1], offsets[1:]
     order = kernels.sort_order(data, starts, ends)
@@ -291,7 +291,7 @@ def _sort_bucket(
     if "x" in attributes:
         columns["x"], columns["y"] = places[:, 0], places[:, 1]
     _write_scratch(scratch / file, pa.table(columns))
-    return Sorted(
+    return SortedRange(
         file,
         len(names),
         len(topics),
@@ -304,7 +304,7 @@ def _sort_bucket(
 
 
 def _joined_names(
-    items: Sequence[Wanted | Described | Dropped],
+    items: Sequence[WantedPairs | SubscriberRows | DroppedPairs],
 ) -> tuple[Bytes, Int64s]:
     offsets = np.zeros(sum(len(i.lengths) for i in items) + 1, np.int64)
     np.cumsum(np.concatenate([i.lengths for i in items]), out=offsets[1:])
@@ -312,7 +312,7 @@ def _joined_names(
 
 
 def _only_dropped(
-    named: Sequence[Wanted | Described], dropped: Sequence[Dropped]
+    named: Sequence[WantedPairs | SubscriberRows], dropped: Sequence[DroppedPairs]
 ) -> int:
     """How many subscribers were dropped and are not named by anything else."""
     if not dropped:
@@ -321,7 +321,9 @@ def _only_dropped(
     return everyone - (_distinct_names(named) if named else 0)
 
 
-def _distinct_names(items: Sequence[Wanted | Described | Dropped]) -> int:
+def _distinct_names(
+    items: Sequence[WantedPairs | SubscriberRows | DroppedPairs],
+) -> int:
     data, offsets = _joined_names(items)
     _, firsts = kernels.distinct(data, offsets[:-1], offsets[1:])
     return len(firsts)
@@ -335,7 +337,7 @@ def _write_wanted(scratch: Place, bucket: int, topics: Int32s, count: int) -> st
     return file
 
 
-def count_unwanted(ranges: Sequence[Sorted], scratch: Place, topics: int) -> int:
+def count_unwanted(ranges: Sequence[SortedRange], scratch: Place, topics: int) -> int:
     """How many topics nobody wants. Holds a bit for every topic."""
     wanted = np.zeros(-(-topics // 8), np.uint8)
     for part in ranges:
@@ -344,7 +346,7 @@ def count_unwanted(ranges: Sequence[Sorted], scratch: Place, topics: int) -> int
     return topics - int(np.bitwise_count(wanted).sum())
 
 
-def refuse_too_much(ranges: Sequence[Sorted], rates: Int64s) -> None:
+def refuse_too_much(ranges: Sequence[SortedRange], rates: Int64s) -> None:
     """Refuse a workload whose rates, of topics and pairs, do not add up in 64 bits."""
     total = sum(r.received for r in ranges) + int(rates.sum())
     if total > INT64_MAX:
@@ -361,7 +363,7 @@ def _exact_sum(values: Int64s) -> int:
 
 
 def _lists(
-    wanted: list[Wanted], order: Int64s, owner: Int64s, subscribers: int
+    wanted: list[WantedPairs], order: Int64s, owner: Int64s, subscribers: int
 ) -> tuple[Int64s, Int32s, int]:
     """Each subscriber's topics; also how many pairs there were with repeats."""
     if not wanted:
@@ -377,7 +379,7 @@ def _lists(
 
 
 def _descriptions(
-    described: list[Described], owner: Int64s, subscribers: int
+    described: list[SubscriberRows], owner: Int64s, subscribers: int
 ) -> tuple[Int64s, Float64s, list[Rejects]]:
     """Thresholds and places; of rows that disagree on one subscriber the least
     (by threshold, x, y) is kept, whatever their order."""
@@ -427,7 +429,7 @@ class Part:
     blocks: tuple[tuple[Piece, ...], ...]
 
 
-def plan_parts(ranges: Sequence[Sorted]) -> list[Part]:
+def plan_parts(ranges: Sequence[SortedRange]) -> list[Part]:
     """Cut consecutive ranges of subscribers into blocks, and blocks into parts."""
     ends = np.cumsum([r.subscribers for r in ranges]).astype(int)
     subscribers = int(ends[-1]) if len(ends) else 0
@@ -443,7 +445,10 @@ def plan_parts(ranges: Sequence[Sorted]) -> list[Part]:
 
 
 def _pieces(
-    ranges: Sequence[Sorted], ends: "np.typing.NDArray[np.int_]", start: int, end: int
+    ranges: Sequence[SortedRange],
+    ends: "np.typing.NDArray[np.int_]",
+    start: int,
+    end: int,
 ) -> tuple[Piece, ...]:
     pieces = []
     at = int(np.searchsorted(ends, start, side="right"))

@@ -202,11 +202,7 @@ class EmitTrips:
         ):
             reason[wrong & (reason == 0)] = why
         bad = reason > 0
-        if bad.any():
-            index = rows.source.index
-            rejects = Rejects(index, rows.position[bad], reason[bad], found[bad])
-            tally.add_rejects(rejects)
-            yield self._buckets.of_rejects(index), rejects
+        yield from self._buckets.rejected(rows, bad, reason, found, tally)
         if not bad.all():
             yield from self._spread(rows, begin, end, degrees, ~bad)
 

@@ -17,7 +17,7 @@ from brokerwise.model.grid import Grid, key_names
 from brokerwise.model.names import Names
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
 from brokerwise.pipeline.ingest.options import TripOptions, Window
-from brokerwise.pipeline.ingest.pairs import Wanted
+from brokerwise.pipeline.ingest.pairs import WantedPairs
 from brokerwise.pipeline.ingest.reasons import FAR, Rejects
 from brokerwise.pipeline.ingest.records import POINTS, ZONES, Trips
 from brokerwise.pipeline.ingest.sources import Source
@@ -327,7 +327,7 @@ def spread_interests(
     gps = topics.value.gps
     name = np.frombuffer(SERVICE, np.uint8)
     one = np.array([len(gps)], np.int32)
-    service = Wanted(name, np.array([len(name)], np.int16), one, gps)
+    service = WantedPairs(name, np.array([len(name)], np.int16), one, gps)
     to = _ranges(name, np.array([0, len(name)]), bounds)
     more = [(int(to[0]), service)] if len(gps) else []
     return spread(exchange, walk, len(bounds) + 1, *more)
@@ -350,7 +350,7 @@ def _wanted(
             data, _ = kernels.gather(trips.data, offsets[taxis], offsets[taxis + 1])
             yield (
                 bucket,
-                Wanted(
+                WantedPairs(
                     data,
                     trips.lengths[taxis].astype(np.int16),
                     counts[chosen].astype(np.int32),

@@ -25,7 +25,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.interests import Interests
 from brokerwise.model.plan import WITHOUT_PLAN
-from brokerwise.pipeline.provision.blocks import Source, Wanting
+from brokerwise.pipeline.provision.blocks import Source, WantedBlock, keep_parts
 from brokerwise.planners.provision.layout import Former
 from brokerwise.planners.provision.staying import Staying
 from brokerwise.storage.output import Output, Scratch
@@ -61,7 +61,7 @@ class At:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class FormerBlock:
     """A block of subscribers: their names, what they get, and from which brokers."""
 
     names: pa.Array
@@ -100,7 +100,7 @@ class Reader:
 
     def __init__(self, former: FormerPlan) -> None:
         self._former = former
-        self._read: dict[At, Placed] = {}
+        self._read: dict[At, FormerBlock] = {}
 
     def was(self, names: pa.Array, offsets: Int64s, lists: Int32s) -> Int32s:
         """The broker that served each pair of a block before, -1 if none did.
@@ -130,7 +130,7 @@ class Reader:
             )
         return was
 
-    def _block(self, at: At) -> Placed:
+    def _block(self, at: At) -> FormerBlock:
         if at not in self._read:
             former = self._former
             block = read_block(former.workload, former.place, at)
@@ -197,7 +197,7 @@ def read_names(workload: Place, part: str, group: int) -> pa.Array:
     return table["name"].combine_chunks()
 
 
-def read_block(workload: Place, place: Place, at: At) -> Placed:
+def read_block(workload: Place, place: Place, at: At) -> FormerBlock:
     """A block of a plan, with names from its workload."""
     names = read_names(workload, at.people, at.people_group)
     file = place / "placement" / at.placement
@@ -211,7 +211,7 @@ def read_block(workload: Place, place: Place, at: At) -> Placed:
             f"{file}: its lists do not match the subscribers of {workload}; "
             "find out why with brokerwise audit"
         )
-    return Placed(names, ends, topics, brokers)
+    return FormerBlock(names, ends, topics, brokers)
 
 
 def _workload_of(place: Place, plan: PlanHeader) -> tuple[Place, WorkloadHeader]:
@@ -332,13 +332,13 @@ class Keeping(Source):
 
     rules: Shared[Rules]
 
-    def blocks(self, name: str) -> Iterator[Wanting]:
+    def blocks(self, name: str) -> Iterator[WantedBlock]:
         for block, was, kept in self.kept_blocks(name):
             offsets, topics, _ = narrowed(block.offsets, block.topics, was, kept.held)
             everything = np.full(len(block.needs), INT64_MAX, np.int64)
-            yield Wanting(block.first, offsets, topics, everything)
+            yield WantedBlock(block.first, offsets, topics, everything)
 
-    def kept_blocks(self, name: str) -> Iterator[tuple[Wanting, Int32s, Kept]]:
+    def kept_blocks(self, name: str) -> Iterator[tuple[WantedBlock, Int32s, Kept]]:
         """Blocks as they are wanted, who served them before, and what is chosen."""
         rules = self.rules.value
         reader = Reader(rules.former)
@@ -445,13 +445,7 @@ def write_stayed(
     starts = {group.number: before[i] for i, group in enumerate(scan.groups)}
     number = scan.share(found.number)
     task = partial(_stay_group, source, homes, number, starts, attempts, output.run)
-    parts = {}
-    for written in scan.in_groups(task):
-        for part, attempt, digests in written:
-            name = output.part(part)
-            output.keep(f"placement/{attempt}", f"placement/{name}")
-            parts[name] = digests
-    return parts
+    return keep_parts(output, scan.in_groups(task))
 
 
 def _new_of_cut(source: Keeping, homes: Shared[Homes], group: "Group") -> Int64s:

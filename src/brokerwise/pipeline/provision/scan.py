@@ -36,7 +36,12 @@ from brokerwise.kernels.selection import (
 )
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.pipeline.profile import read_rates
-from brokerwise.pipeline.provision.blocks import Source, Wanting, has_thresholds
+from brokerwise.pipeline.provision.blocks import (
+    Source,
+    WantedBlock,
+    has_thresholds,
+    keep_parts,
+)
 from brokerwise.pipeline.tasks import attempt_name, in_tasks, shared, shares
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.storage.output import Output, Scratch
@@ -62,7 +67,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountFile:
     """What a task has counted by topic: the rows of an array in a scratch file.
 
     `lists` is a file with what it has selected, if it has written that down.
@@ -98,7 +103,7 @@ class SparkScan:
         self.message_bytes = header.message_bytes
         self._stack = ExitStack()
         self._shared: list[tuple[object, Broadcast[Any]]] = []
-        self._counted: list[tuple[int, Rule, list[Counted], int]] = []
+        self._counted: list[tuple[int, Rule, list[CountFile], int]] = []
         self._ascent: list[str] = []
 
     def __enter__(self) -> "SparkScan":
@@ -127,7 +132,7 @@ class SparkScan:
         self._counted.append((topics.low, rule, files, 0))
         return self._added(files, 1, len(topics.rates))[0]
 
-    def counted(self, topics: Topics, rule: Rule) -> tuple[list[Counted], int]:
+    def counted(self, topics: Topics, rule: Rule) -> tuple[list[CountFile], int]:
         """What each group has counted by a rule, and the row that it has in files."""
         for low, known, files, row in self._counted:
             same = known is rule or known.name == rule.name == "exact"
@@ -193,7 +198,9 @@ class SparkScan:
         self._shared.append((value, broadcast))
         return broadcast
 
-    def _added(self, files: Sequence[Counted], rows: int, topics: int) -> list[Int64s]:
+    def _added(
+        self, files: Sequence[CountFile], rows: int, topics: int
+    ) -> list[Int64s]:
         """The sum of counts that tasks have left, by topic."""
         while len(files) > FAN_IN:
             bundles = [files[i : i + FAN_IN] for i in range(0, len(files), FAN_IN)]
@@ -223,7 +230,7 @@ def select_group(
     topics: Topics,
     rule: Rule,
     group: Group,
-    counted: Counted,
+    counted: CountFile,
 ) -> Iterator[tuple[int, Iterator[Selected]]]:
     """The number of each part of a group, and its blocks as a rule selects from them:
     read back if they were written down, else selected again.
@@ -267,7 +274,7 @@ def _read_lists(reader: pa.NativeFile, blocks: int) -> Iterator[Selected]:
 
 def _survey(
     source: Source, scratch: Scratch, topics: "Broadcast[Topics]", group: Group
-) -> tuple[Counted, Survey]:
+) -> tuple[CountFile, Survey]:
     survey = Survey.empty(len(topics.value.rates))
     for block in _blocks(source, group):
         survey_block(
@@ -285,7 +292,7 @@ def _count(
     topics: "Broadcast[Topics]",
     rule: "Broadcast[Rule]",
     group: Group,
-) -> Counted:
+) -> CountFile:
     """Count what a rule selects, and write it down: most likely it will be placed."""
     name = attempt_name(scratch.run, group.number, ".lists")
     counts = np.zeros(len(topics.value.rates), np.int64)
@@ -303,7 +310,7 @@ def _ascend(
     weights: "Broadcast[Weights]",
     before: dict[int, str],
     group: Group,
-) -> tuple[str, Counted, list[float]]:
+) -> tuple[str, CountFile, list[float]]:
     """A round of ascent; the shares of before are read as the blocks are."""
     name = attempt_name(scratch.run, group.number, ".shares")
     sums = np.zeros(len(topics.value.rates), np.int64)
@@ -344,32 +351,32 @@ def _state(
 
 
 def _select(
-    rule: Rule, topics: Topics, block: Wanting, counts: Int64s
+    rule: Rule, topics: Topics, block: WantedBlock, counts: Int64s
 ) -> tuple[Int64s, Int32s]:
     return select_block(
         rule, topics, block.first, block.offsets, block.topics, block.needs, counts
     )
 
 
-def _blocks(source: Source, group: Group) -> Iterator[Wanting]:
+def _blocks(source: Source, group: Group) -> Iterator[WantedBlock]:
     for _, name in group.parts:
         yield from source.blocks(name)
 
 
-def _left(scratch: Scratch, number: int, arrays: Int64s) -> Counted:
+def _left(scratch: Scratch, number: int, arrays: Int64s) -> CountFile:
     """Counts of a group, in half the space where they fit."""
     narrow = arrays.max(initial=0) < 2**31
     name = attempt_name(scratch.run, number, ".npy")
     scratch.write(name, arrays.astype(np.int32) if narrow else arrays)
-    return Counted(name)
+    return CountFile(name)
 
 
-def _add(scratch: Scratch, bundle: tuple[int, Sequence[Counted]]) -> Counted:
+def _add(scratch: Scratch, bundle: tuple[int, Sequence[CountFile]]) -> CountFile:
     number, files = bundle
     return _left(scratch, number, _sum(scratch, files))
 
 
-def _sum(scratch: Scratch, files: Sequence[Counted]) -> Int64s:
+def _sum(scratch: Scratch, files: Sequence[CountFile]) -> Int64s:
     total: Int64s = scratch.read(files[0].file).astype(np.int64)
     for counted in files[1:]:
         total += scratch.read(counted.file)
@@ -406,17 +413,11 @@ def write_placement(
         output.attempts("placement"),
         output.run,
     )
-    parts = {}
-    for written in scan.in_groups(task):
-        for number, attempt, digests in written:
-            name = output.part(number)
-            output.keep(f"placement/{attempt}", f"placement/{name}")
-            parts[name] = digests
-    return parts
+    return keep_parts(output, scan.in_groups(task))
 
 
 def _pairs_before(
-    scan: SparkScan, files: Sequence[Counted], row: int, homes: Homes
+    scan: SparkScan, files: Sequence[CountFile], row: int, homes: Homes
 ) -> dict[int, Int64s]:
     """For each group the pairs of cut topics that the groups before it have."""
     if len(homes.cut) == 0:
@@ -428,7 +429,7 @@ def _pairs_before(
     return {g.number: before[i] for i, g in enumerate(scan.groups)}
 
 
-def _cut_counts(scratch: Scratch, cut: Int32s, row: int, counted: Counted) -> Int64s:
+def _cut_counts(scratch: Scratch, cut: Int32s, row: int, counted: CountFile) -> Int64s:
     counts: Int64s = scratch.read(counted.file)[row][cut].astype(np.int64)
     return counts
 
@@ -439,7 +440,7 @@ def _place(
     topics: "Broadcast[Topics]",
     rule: "Broadcast[Rule]",
     homes: "Broadcast[Homes]",
-    counted: Sequence[Counted],
+    counted: Sequence[CountFile],
     before: dict[int, Int64s],
     attempts: Place,
     run: str,

@@ -27,7 +27,7 @@ from brokerwise.pipeline.summarize.interests import (
     within,
 )
 from brokerwise.pipeline.summarize.messages import (
-    Counted,
+    MessageCount,
     count_messages,
     cut_space,
     exchange_messages,
@@ -42,12 +42,12 @@ from brokerwise.pipeline.summarize.traffic import HEADER as TRAFFIC_HEADER
 from brokerwise.pipeline.summarize.traffic import write_traffic
 from brokerwise.pipeline.tasks import shared
 from brokerwise.storage.network import HEADER, NetworkHeader, stage_network
-from brokerwise.storage.output import Output
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
 
 
 @dataclass(frozen=True)
-class Summarized:
+class SummarizeResult:
     """What was written, and what was counted on the way."""
 
     header: NetworkHeader
@@ -86,12 +86,12 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Staged:
+class _StagedNetwork:
     """A network that is complete but for its header."""
 
     header: NetworkHeader
     rejected: list[str]
-    counted: Counted
+    counted: MessageCount
     tally: Tally
 
 
@@ -104,7 +104,7 @@ def summarize(
     progress: Progress,
     force: bool = False,
     traffic: Place | None = None,
-) -> Summarized:
+) -> SummarizeResult:
     """Make the network `out`, and its traffic matrix, from a history of messages.
 
     The same messages give the same network, in whatever order and files they come.
@@ -113,17 +113,16 @@ def summarize(
     """
     _refuse_wrong_places(options, out, traffic)
     given = _input(options, topology)
-    with ExitStack() as aborted:
-        output = _begin(aborted, out, HEADER, force)
-        matrix = _begin(aborted, traffic, TRAFFIC_HEADER, force) if traffic else None
+    with ExitStack() as outputs:
+        output = _begin(outputs, out, HEADER, force)
+        matrix = _begin(outputs, traffic, TRAFFIC_HEADER, force) if traffic else None
         with session() as spark:
             run = _Run(spark, given, output, progress, str(out))
             staged = _summarize(run)
             pairs = _traffic(run, staged, matrix) if matrix else None
         files = {"rejected": staged.rejected}
         output.commit({**staged.header.as_json(), "files": files})
-        aborted.pop_all()
-    return Summarized(
+    return SummarizeResult(
         staged.header,
         staged.counted.messages,
         _rejected(staged.tally),
@@ -148,7 +147,7 @@ def _input(options: SummarizeOptions, topology: Topology) -> _Input:
     return _Input(options, topology, attributes, space, subscriptions, sources)
 
 
-def _traffic(run: _Run, staged: _Staged, matrix: Output) -> int:
+def _traffic(run: _Run, staged: _StagedNetwork, matrix: Output) -> int:
     """Write the traffic matrix; returns the number of its pairs."""
     with run.progress.stage("traffic"):
         found = write_traffic(run.spark, run.output.root, staged.header, matrix)
@@ -156,13 +155,11 @@ def _traffic(run: _Run, staged: _Staged, matrix: Output) -> int:
     return int(str(found["pairs"]))
 
 
-def _begin(aborted: ExitStack, place: Place, header: str, force: bool) -> Output:
-    output = Output.begin(place.absolute(), header, force=force)
-    aborted.callback(output.abort)
-    return output
+def _begin(outputs: ExitStack, place: Place, header: str, force: bool) -> Output:
+    return outputs.enter_context(new_output(place.absolute(), header, force=force))
 
 
-def _summarize(run: _Run) -> _Staged:
+def _summarize(run: _Run) -> _StagedNetwork:
     context, given = run.spark.sparkContext, run.given
     options, users = given.options, given.topology.users.names
     # To the end: Spark may have to read messages again if it loses a machine.
@@ -192,14 +189,14 @@ def _summarize(run: _Run) -> _Staged:
                 figures=_figures(counted, tally),
             )
             rejected = _write_rejected(run, exchange, tally)
-    return _Staged(header, rejected, counted, tally)
+    return _StagedNetwork(header, rejected, counted, tally)
 
 
 def _network(
     topology: Topology,
     subchannels: Subchannels,
     interests: Interests,
-    counted: Counted,
+    counted: MessageCount,
     period: int,
 ) -> Network:
     return Network(
@@ -237,7 +234,7 @@ def _write_rejected(run: _Run, exchange: Exchange, tally: Tally) -> list[str]:
     return write_rejected(exchange, [], run.given.sources, run.output, 0)
 
 
-def _figures(counted: Counted, tally: Tally) -> dict[str, Any]:
+def _figures(counted: MessageCount, tally: Tally) -> dict[str, Any]:
     return {
         "messages": counted.messages,
         "rejected": _rejected(tally),

@@ -23,7 +23,7 @@ from brokerwise.pipeline.ingest.exchange import (
     Exchange,
     exchange_rows,
 )
-from brokerwise.pipeline.ingest.reasons import OUTSIDE, UNKNOWN, Rejects, Tally
+from brokerwise.pipeline.ingest.reasons import OUTSIDE, UNKNOWN, Tally
 from brokerwise.pipeline.ingest.rows import Rows
 from brokerwise.pipeline.ingest.sources import Kind, Source, find_sources, split_sources
 from brokerwise.pipeline.ingest.topics import Dictionary
@@ -113,11 +113,7 @@ class EmitMessages:
         points = np.column_stack([rows.numbers[name] for name in self._attributes])
         reason, found = self._problems(rows, who, points)
         bad = reason > 0
-        if bad.any():
-            index = rows.source.index
-            rejects = Rejects(index, rows.position[bad], reason[bad], found[bad])
-            tally.add_rejects(rejects)
-            yield self._buckets.of_rejects(index), rejects
+        yield from self._buckets.rejected(rows, bad, reason, found, tally)
         if not bad.all():
             yield from self._spread(rows, who, points, ~bad, tally)
 
@@ -278,7 +274,7 @@ def _values(keys: Keys) -> Float64s:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class MessageCount:
     """What users publish; how many messages there were; deliveries that sub-channels
     cause, and those that exact ranges would."""
 
@@ -310,7 +306,7 @@ def count_messages(
     subchannels: Subchannels,
     interests: "Broadcast[Interests]",
     users: int,
-) -> Counted:
+) -> MessageCount:
     """A task counts each bucket; only rates come to the driver."""
 
     def count(bucket: int, items: Iterator[Messages]) -> Iterator[Any]:
@@ -326,7 +322,7 @@ def count_messages(
         parts.append(part)
     user = np.concatenate([part.user for part in parts])
     rates = np.concatenate([part.rate for part in parts])
-    return Counted(
+    return MessageCount(
         Published(
             offsets_of(np.bincount(user, minlength=users)),
             np.concatenate([part.subchannel for part in parts]),
