@@ -67,10 +67,10 @@ def train_latency_model(
     `data` are directories of latency data, measured or simulated. `kind` is `unified`,
     ours, or `paper`; `k` the most topics on a broker, all there are by default.
     """
-    from brokerwise.pipeline.latency_models import Request, train_directory
+    from brokerwise.pipeline.latency_models import TrainingRequest, train_directory
 
     places = [Place(path) for path in paths_of(data)]
-    request = Request(kind, k, seed)
+    request = TrainingRequest(kind, k, seed)
     return train_directory(places, place_of(out), request, force=force).model
 
 

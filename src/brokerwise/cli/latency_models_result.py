@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.latency_models import (
+        EvaluationOptions,
         EvaluationResult,
-        Options,
         Outcome,
         TrainingData,
         TrainingResult,
@@ -36,7 +36,9 @@ def train_result(trained: "TrainingResult") -> dict[str, Any]:
     }
 
 
-def evaluate_result(found: "EvaluationResult", options: "Options") -> dict[str, Any]:
+def evaluate_result(
+    found: "EvaluationResult", options: "EvaluationOptions"
+) -> dict[str, Any]:
     from importlib.metadata import version
 
     target, splits = options.target, options.splits

@@ -186,7 +186,7 @@ def _remarks(every: Sequence[LatencyData]) -> Iterable[str]:
 
 
 @dataclass(frozen=True)
-class Request:
+class TrainingRequest:
     """What to train. `most` is the largest number of topics; all there are if None."""
 
     kind: str = UNIFIED
@@ -233,7 +233,7 @@ class Check:
 def train_directory(
     data: Sequence[Place],
     out: Place,
-    request: Request,
+    request: TrainingRequest,
     *,
     force: bool = False,
     progress: Progress | None = None,
@@ -258,7 +258,7 @@ def train_directory(
     return TrainingResult(header, model, gathered, check)
 
 
-def held_out(subject: Subject, request: Request) -> Check:
+def held_out(subject: Subject, request: TrainingRequest) -> Check:
     """Train on a part of the configurations, predict the others."""
     samples = subject.samples
     train, test = samples.part(samples.every, request.share, request.seed)
@@ -287,7 +287,7 @@ def held_out(subject: Subject, request: Request) -> Check:
 
 
 def _trained(
-    subject: Subject, rows: Int64s, request: Request
+    subject: Subject, rows: Int64s, request: TrainingRequest
 ) -> tuple[LatencyModel, Choice[Candidate] | None]:
     if request.kind == UNIFIED:
         return train_unified(subject, rows, seed=request.seed)
@@ -295,7 +295,7 @@ def _trained(
 
 
 def _final(
-    subject: Subject, request: Request, choice: Choice[Candidate] | None
+    subject: Subject, request: TrainingRequest, choice: Choice[Candidate] | None
 ) -> LatencyModel:
     every = subject.samples.every
     if choice is not None:
@@ -305,7 +305,7 @@ def _final(
 
 def _origin(
     gathered: TrainingData,
-    request: Request,
+    request: TrainingRequest,
     check: Check,
     seconds: Mapping[str, float],
 ) -> Origin:
@@ -340,7 +340,7 @@ def _candidates(choice: Choice[Candidate]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Options:
+class EvaluationOptions:
     """How to evaluate. Kinds are learned anew for each split."""
 
     splits: Splits = field(default_factory=Splits)
@@ -394,7 +394,7 @@ class EvaluationResult:
 
 def evaluate_data(
     places: Sequence[Place],
-    options: Options,
+    options: EvaluationOptions,
     *,
     most: int | None = None,
     progress: Progress | None = None,
@@ -412,7 +412,7 @@ def evaluate_data(
 def evaluate_tables(
     places: Sequence[Place],
     columns: Columns,
-    options: Options,
+    options: EvaluationOptions,
     *,
     progress: Progress | None = None,
 ) -> EvaluationResult:
@@ -460,7 +460,7 @@ def evaluate_model(
 def _learned(
     samples: Samples,
     made: Mapping[str, Learn],
-    options: Options,
+    options: EvaluationOptions,
     progress: Progress,
 ) -> list[Outcome]:
     """What each kind comes to on samples, by number of topics."""
