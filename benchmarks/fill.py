@@ -35,7 +35,7 @@ from benchmarks.reference.program import NoCompilerError, build
 
 from brokerwise.kernels.fill_heuristics import fill_greedy, fill_mkp
 from brokerwise.model.arrays import Int64s
-from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
+from brokerwise.pipeline.trace import RateRange, Uniform, draw_rates, pair_blocks
 
 SOURCE = Path(__file__).with_name("reference") / "gs_mkpbs.cpp"
 KERNELS: dict[str, Callable[..., Any]] = {"greedy": fill_greedy, "mkp": fill_mkp}

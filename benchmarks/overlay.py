@@ -30,7 +30,7 @@ from benchmarks.reference import overlay_literal
 
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.network import Network
-from brokerwise.pipeline.network_generate import NetworkSettings, generate
+from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 from brokerwise.planners.control import never
 from brokerwise.planners.overlay.heuristics import HEURISTICS
 from brokerwise.planners.overlay.local import converged

@@ -66,8 +66,8 @@ from brokerwise.planners.provision.packing.pieces import Demand, Packing
 from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.scan import MemoryScan
 from brokerwise.storage.catalog import shipped_catalog
+from brokerwise.storage.output import scratch_beside
 from brokerwise.storage.place import Place
-from brokerwise.storage.scratch import scratch_beside
 from brokerwise.storage.workload import read_header
 
 SCALES = {"spotify": 1.0, "twitter": 0.1}

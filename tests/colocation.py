@@ -6,13 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from brokerwise.kernels.latency_model import FEATURES
-from brokerwise.latency.models import Queueing, UnifiedModel
+from brokerwise.latency.models import LatencyModel, Queueing, UnifiedModel
 from brokerwise.latency.regressors import Trees
 from brokerwise.model.latency import LatencyRows
+from brokerwise.storage import latency_model
 from brokerwise.storage.colocation_plan import read_colocation_plan
 from brokerwise.storage.latency_data import HEADER, stage_latency_data
-from brokerwise.storage.latency_model import Origin, TrainedOn, write_latency_model
-from brokerwise.storage.output import Output
+from brokerwise.storage.latency_model import (
+    ModelHeader,
+    Origin,
+    TrainedOn,
+    stage_latency_model,
+)
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
 
 NO_TREES = Trees(
@@ -99,3 +105,13 @@ def save_observed(
     header = stage_latency_data(output, seen, source="measured", settings=settings)
     output.commit(header.as_json())
     return str(path)
+
+
+def write_latency_model(
+    model: LatencyModel, origin: Origin, place: Place, *, force: bool = False
+) -> ModelHeader:
+    """Write a model; it appears when it is complete."""
+    with new_output(place, latency_model.HEADER, force=force) as output:
+        header = stage_latency_model(output, model, origin)
+        output.commit(header.as_json())
+    return header

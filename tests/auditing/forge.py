@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from brokerwise.storage.digest import BLOCK, table_digest
+from brokerwise.model.interests import BLOCK
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import (
     PLACEMENT,
     PlacementBlock,
     read_plan_header,
 )
-from brokerwise.storage.tables import small_table_digest
+from brokerwise.storage.tables import small_table_digest, table_digest
 from brokerwise.storage.weights import TABLES
 
 

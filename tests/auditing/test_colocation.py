@@ -25,8 +25,8 @@ from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
-from brokerwise.storage.colocation_observed import ObservedSet
 from brokerwise.storage.colocation_plan import (
+    ObservedSet,
     Origin,
     read_colocation_header,
     read_colocation_tables,

@@ -22,12 +22,12 @@ from tests.auditing.naive import filled, saved
 from tests.tiers import some
 
 from brokerwise.auditing import memory
-from brokerwise.auditing.case import open_case
-from brokerwise.auditing.explain import explained
+from brokerwise.auditing.files import open_case
 from brokerwise.auditing.findings import Audit
 from brokerwise.auditing.memory import violations
 from brokerwise.auditing.quick import quick_audit
 from brokerwise.auditing.spark import audit_directory as spark_audit
+from brokerwise.auditing.spark import explained
 from brokerwise.model.errors import InputError
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.workload import Weights, Workload

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.auditing.overlay_cases import Literal, network_of, plan_of, plans, spanning
 from tests.tiers import examples
 
-from brokerwise.auditing import overlay_spanning
+from brokerwise.auditing import trees
 from brokerwise.auditing.findings import CHECKS, OverlayAudit
 from brokerwise.auditing.overlay import (
     audit_overlay_directory,
@@ -30,7 +30,6 @@ from brokerwise.model.plan import Status
 from brokerwise.storage.network import network_digest, write_network
 from brokerwise.storage.output import Output
 from brokerwise.storage.overlay_plan import (
-    HEADER,
     OverlayHeader,
     read_overlay_header,
     read_overlay_tables,
@@ -38,6 +37,7 @@ from brokerwise.storage.overlay_plan import (
     write_overlay_plan,
 )
 from brokerwise.storage.place import Place
+from brokerwise.storage.plan import HEADER
 
 LINE = [(0, 1), (1, 2), (2, 3)]
 """A spanning tree of the four brokers in a row."""
@@ -707,5 +707,5 @@ def test_least_weights_are_those_of_kruskal(seed: int, brokers: int, sets: int) 
     ]
     for cells in (1, 10**6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(overlay_spanning, "_CELLS", cells)
-            assert overlay_spanning.least_weights(core, members).tolist() == expected
+            patch.setattr(trees, "_CELLS", cells)
+            assert trees.least_weights(core, members).tolist() == expected

@@ -20,19 +20,20 @@ from tests.auditing.test_random_edits import edited
 from tests.tiers import examples
 
 from brokerwise.auditing import memory
-from brokerwise.auditing.case import open_case
-from brokerwise.auditing.explain import explained
+from brokerwise.auditing.files import open_case
 from brokerwise.auditing.findings import Audit
-from brokerwise.auditing.layout import Share, shares_of
 from brokerwise.auditing.quick import quick_audit
+from brokerwise.auditing.shares import Share, shares_of
 from brokerwise.auditing.spark import audit_directory as spark_audit
+from brokerwise.auditing.spark import explained
+from brokerwise.model.interests import BLOCK
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.workload import NO_THRESHOLD, Weights, Workload
 from brokerwise.storage import plan as plan_storage
 from brokerwise.storage import subscribers
-from brokerwise.storage.digest import BLOCK, table_digest
 from brokerwise.storage.place import Place
 from brokerwise.storage.subscribers import part_digests
+from brokerwise.storage.tables import table_digest
 from brokerwise.storage.workload import read_header
 
 

@@ -12,7 +12,7 @@ from tests.auditing.forge import forged
 from tests.auditing.naive import provisioned
 
 from brokerwise.auditing import memory
-from brokerwise.auditing.case import Case, staged_case
+from brokerwise.auditing.files import Case, staged_case
 from brokerwise.auditing.quick import quick_audit
 from brokerwise.auditing.spark import audit_case as spark_audit
 from brokerwise.model.errors import DigestMismatchError, InputError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.tiers import examples
 
 from benchmarks import overlay
-from brokerwise.pipeline.network_generate import NetworkSettings, generate
+from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 from brokerwise.planners.overlay.problem import Demand
 
 

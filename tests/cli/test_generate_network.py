@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from brokerwise.cli.main import run
-from brokerwise.pipeline.network_generate import NetworkSettings, generate
+from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 from brokerwise.storage.network import network_digest, read_network
 from brokerwise.storage.place import Place
 

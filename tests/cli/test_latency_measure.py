@@ -18,8 +18,7 @@ from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
 from brokerwise.show.measurements import measure_text
 from brokerwise.storage.colocation_plan import Origin, write_colocation_plan
-from brokerwise.storage.latency_data import read_latency_data
-from brokerwise.storage.latency_logs import all_facts
+from brokerwise.storage.latency_data import all_facts, read_latency_data
 from brokerwise.storage.place import Place
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")

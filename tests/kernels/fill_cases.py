@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.kernels.fill_literal import Answer, Topic
 
 from brokerwise.model.arrays import Int64s
-from brokerwise.pipeline.uniform import RateRange, Uniform, pair_blocks
+from brokerwise.pipeline.trace import RateRange, Uniform, pair_blocks
 
 Arrays = tuple[Int64s, Int64s, Int64s, Int64s]
 

@@ -25,7 +25,7 @@ from brokerwise.latency.queueing import (
 )
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.load.trials import Trial, send_schedule
-from brokerwise.storage.latency_logs import LoggedTopic
+from brokerwise.storage.latency_data import LoggedTopic
 
 
 def test_what_is_not_named_is_as_by_default() -> None:

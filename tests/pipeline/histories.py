@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from brokerwise.pipeline.network_inputs import NetworkFiles
+from brokerwise.pipeline.networks.topology import NetworkFiles
 from brokerwise.storage.place import Place
 
 Numbers = npt.NDArray[np.float64]

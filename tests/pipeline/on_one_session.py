@@ -20,7 +20,7 @@ from tests.processes import wait_until
 
 from brokerwise.cli.main import run
 from brokerwise.pipeline.ingest import job as ingest
-from brokerwise.pipeline.provision import placing
+from brokerwise.pipeline.provision import scan
 from brokerwise.pipeline.session import start_session
 from brokerwise.storage import subscribers
 
@@ -44,7 +44,7 @@ def losing_attempts(folder: Path) -> Iterator[None]:
         for module, name in (
             (ingest, "write_parts"),
             (ingest, "write_rejected"),
-            (placing, "write_placement"),
+            (scan, "write_placement"),
         ):
             patch.setattr(module, name, losing(folder, getattr(module, name)))
         yield

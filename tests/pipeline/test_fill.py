@@ -22,8 +22,8 @@ from brokerwise.pipeline.fill import (
     refuse_unusable,
     weights_of,
 )
+from brokerwise.pipeline.plans import RefusedPlanError
 from brokerwise.pipeline.progress import Stopwatch
-from brokerwise.pipeline.refusal import RefusedPlanError
 from brokerwise.planners.fill.problem import Options
 from brokerwise.planners.fill.solve import Problem, solve
 from brokerwise.storage.place import Place

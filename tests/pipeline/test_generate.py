@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.generate import generate_trace, keep_completed, write_files
 from brokerwise.pipeline.progress import Stopwatch
-from brokerwise.pipeline.shapes.published import SPOTIFY, TWITTER, Size
-from brokerwise.pipeline.shapes.recipe import make_recipe
+from brokerwise.pipeline.shapes import SPOTIFY, TWITTER, Size, make_recipe
 from brokerwise.pipeline.trace import writing
 from brokerwise.storage.place import Place
 

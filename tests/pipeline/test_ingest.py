@@ -14,11 +14,11 @@ from tests.pipeline.raw import WRITERS, Pair, Rate, expected, write_csv
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.workload import NO_THRESHOLD, Workload
-from brokerwise.pipeline.ingest import job, splits
+from brokerwise.pipeline.ingest import job, sources
 from brokerwise.pipeline.ingest.exchange import Buckets, read_split
 from brokerwise.pipeline.ingest.job import Ingested, ingest
 from brokerwise.pipeline.ingest.options import DROP, IngestOptions
-from brokerwise.pipeline.ingest.rejects import Tally
+from brokerwise.pipeline.ingest.reasons import Tally
 from brokerwise.pipeline.ingest.sources import PAIRS, find_sources
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.storage.place import Place
@@ -65,8 +65,8 @@ def rejected(out: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def small_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut even small files into many splits and ranges."""
-    monkeypatch.setattr(splits, "SMALLEST_SPLIT", 2000)
-    monkeypatch.setattr(splits, "LARGEST_SPLIT", 2000)
+    monkeypatch.setattr(sources, "SMALLEST_SPLIT", 2000)
+    monkeypatch.setattr(sources, "LARGEST_SPLIT", 2000)
     monkeypatch.setattr(job, "BYTES_PER_RANGE", 4000)
 
 
@@ -140,8 +140,8 @@ def test_names_of_any_kind_keep_their_byte_order(
 def test_more_subscribers_than_a_block_are_cut_at_block_boundaries(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(splits, "LARGEST_SPLIT", 500_000)
-    monkeypatch.setattr(splits, "SMALLEST_SPLIT", 500_000)
+    monkeypatch.setattr(sources, "LARGEST_SPLIT", 500_000)
+    monkeypatch.setattr(sources, "SMALLEST_SPLIT", 500_000)
     monkeypatch.setattr(job, "BYTES_PER_RANGE", 300_000)
     rng = np.random.default_rng(4)
     people = rng.permutation(150_000)
@@ -347,7 +347,7 @@ def test_input_that_changes_or_goes_while_it_is_read_is_named(tmp_path: Path) ->
     file.write_text("a,u\n" * 100)
     options = IngestOptions(pairs=(str(file),), rates=("r",))
     [source] = find_sources(PAIRS, options.pairs, options.reading(PAIRS), 0)
-    split = splits.Split(source, 0, source.size, source.size)
+    split = sources.Split(source, 0, source.size, source.size)
 
     def problem() -> str:
         tally = Tally()

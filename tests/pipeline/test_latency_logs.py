@@ -9,8 +9,9 @@ from pyspark.sql import SparkSession
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.latency_logs import reduce_logs
 from brokerwise.runtime.load.series import rows_of_logs
-from brokerwise.storage.latency_data import LOGS, ROWS
-from brokerwise.storage.latency_logs import (
+from brokerwise.storage.latency_data import (
+    LOGS,
+    ROWS,
     LogFacts,
     LoggedTopic,
     log_name,

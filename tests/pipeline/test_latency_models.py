@@ -6,24 +6,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.colocation import write_latency_model
 from tests.latency.data_cases import first, write_data
 from tests.latency.model_cases import simulated, small_unified
 
 from brokerwise.latency.evaluation import Splits, Target
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.latency import LatencyRows
-from brokerwise.pipeline.latency_evaluation import (
-    Options,
+from brokerwise.pipeline.latency_models import (
+    EvaluationOptions,
+    TrainingRequest,
     evaluate_model,
     evaluate_tables,
+    gather,
+    train_directory,
 )
-from brokerwise.pipeline.latency_gathering import gather
-from brokerwise.pipeline.latency_training import Request, train_directory
 from brokerwise.storage.latency_model import (
     Origin,
     TrainedOn,
     read_latency_model,
-    write_latency_model,
 )
 from brokerwise.storage.latency_table import Columns
 from brokerwise.storage.place import Place
@@ -123,7 +124,7 @@ def test_what_is_no_number_in_the_data_is_named(data: Place) -> None:
 
 def test_a_model_of_the_paper_is_trained_and_kept(data: Place, tmp_path: Path) -> None:
     out = Place(f"{tmp_path}/m")
-    request = Request("paper", 2, 3, Target(100.0))
+    request = TrainingRequest("paper", 2, 3, Target(100.0))
     trained = train_directory([data], out, request)
     stored = read_latency_model(out)
     assert stored.header == trained.header
@@ -143,10 +144,10 @@ def test_a_model_of_the_paper_is_trained_and_kept(data: Place, tmp_path: Path) -
 def test_nothing_is_left_behind_if_training_fails(tmp_path: Path) -> None:
     data = write_data(first(simulated(), {1: 3}), f"{tmp_path}/d")
     with pytest.raises(InputError, match="too few"):
-        train_directory([data], Place(f"{tmp_path}/m"), Request())
+        train_directory([data], Place(f"{tmp_path}/m"), TrainingRequest())
     assert [each.name for each in tmp_path.iterdir()] == ["d"]
     with pytest.raises(InputError, match="kind: found 'magic', expected paper or uni"):
-        Request("magic")
+        TrainingRequest("magic")
 
 
 def test_a_model_is_judged_on_what_it_has_not_seen(data: Place, tmp_path: Path) -> None:
@@ -194,13 +195,15 @@ def test_tables_need_enough_configurations(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("g,p,a\n" + "".join(f"{n // 2},{n + 1},{n}\n" for n in range(20)))
     with pytest.raises(InputError, match=r"found 10 configurations \(values of 'g'\)"):
-        evaluate_tables([Place(str(file))], Columns("g", "p", ("a",)), Options())
+        evaluate_tables(
+            [Place(str(file))], Columns("g", "p", ("a",)), EvaluationOptions()
+        )
 
 
 def test_kinds_that_are_not_known_are_refused() -> None:
     with pytest.raises(
         InputError, match="kinds: found 'magic', expected paper, paper-200, unif"
     ):
-        Options(Splits(), None, ("paper", "magic"))
+        EvaluationOptions(Splits(), None, ("paper", "magic"))
     with pytest.raises(InputError, match="kinds: found none"):
-        Options(kinds=())
+        EvaluationOptions(kinds=())

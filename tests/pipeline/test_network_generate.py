@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
-from brokerwise.pipeline.network_content import MEAN_RATE, boxes, draw_published
-from brokerwise.pipeline.network_generate import NetworkSettings, generate, total_load
+from brokerwise.pipeline.networks.generate import (
+    MEAN_RATE,
+    NetworkSettings,
+    boxes,
+    draw_published,
+    generate,
+    total_load,
+)
 from brokerwise.storage.network import network_digest
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import distances
-from brokerwise.pipeline.network_inputs import NetworkFiles, read_topology
-from brokerwise.pipeline.network_links import Links
-from brokerwise.pipeline.network_matrix import read_latency
+from brokerwise.pipeline.networks.files import read_latency
+from brokerwise.pipeline.networks.topology import Links, NetworkFiles, read_topology
 from brokerwise.storage.place import Place
 
 FILES = {

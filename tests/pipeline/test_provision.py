@@ -14,6 +14,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.workload import Workload
+from brokerwise.pipeline.plans import RefusedPlanError
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.pipeline.provision import scan as scan_module
 from brokerwise.pipeline.provision.engines import Engine, MemoryEngine, SparkEngine
@@ -22,7 +23,6 @@ from brokerwise.pipeline.provision.job import (
     Target,
     provision_directory,
 )
-from brokerwise.pipeline.refusal import RefusedPlanError
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.scan import MemoryScan

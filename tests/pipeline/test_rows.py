@@ -21,7 +21,7 @@ from brokerwise.kernels.delimited import MAX_LINE_BYTES
 from brokerwise.model.errors import InputError
 from brokerwise.pipeline.ingest import rows as reading
 from brokerwise.pipeline.ingest.options import IngestOptions
-from brokerwise.pipeline.ingest.rejects import reason_text
+from brokerwise.pipeline.ingest.reasons import reason_text
 from brokerwise.pipeline.ingest.rows import ABSENT, Rows, read_rows
 from brokerwise.pipeline.ingest.sources import (
     EVENTS,
@@ -30,9 +30,10 @@ from brokerwise.pipeline.ingest.sources import (
     SUBSCRIBERS,
     Kind,
     Source,
+    Split,
     find_sources,
+    split_sources,
 )
-from brokerwise.pipeline.ingest.splits import Split, split_sources
 
 NOON = 1_357_732_800 * 10**6  # 2013-01-09T12:00:00Z, in microseconds
 

@@ -14,12 +14,22 @@ from tests.tiers import examples
 
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.pipeline.shapes.followings import followings, followings_cdf
-from brokerwise.pipeline.shapes.popularity import popularity
-from brokerwise.pipeline.shapes.published import SHAPES, SPOTIFY, TWITTER, Shape, Size
-from brokerwise.pipeline.shapes.rates import rate_ladder
-from brokerwise.pipeline.shapes.recipe import BLOCK, make_recipe
-from brokerwise.pipeline.shapes.scatter import GOLDEN, SILVER, Scatter
+from brokerwise.pipeline.shapes import (
+    BLOCK,
+    GOLDEN,
+    SHAPES,
+    SILVER,
+    SPOTIFY,
+    TWITTER,
+    Scatter,
+    Shape,
+    Size,
+    followings,
+    followings_cdf,
+    make_recipe,
+    popularity,
+    rate_ladder,
+)
 
 FULL_TWITTER = Size(TWITTER, 1)
 shapes = st.sampled_from([SPOTIFY, TWITTER])

@@ -24,8 +24,8 @@ from brokerwise.pipeline.ingest.sources import (
     Source,
     columns_taken,
     find_sources,
+    split_sources,
 )
-from brokerwise.pipeline.ingest.splits import split_sources
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.pipeline.ingest import splits
-from brokerwise.pipeline.ingest.sources import PAIRS, Source
-from brokerwise.pipeline.ingest.splits import Chunk, Split, read_chunks, split_sources
+from brokerwise.pipeline.ingest import sources
+from brokerwise.pipeline.ingest.sources import (
+    PAIRS,
+    Chunk,
+    Source,
+    Split,
+    read_chunks,
+    split_sources,
+)
 
 LIMIT = 12
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -117,7 +123,7 @@ def test_a_line_over_the_limit_comes_once_whole_or_marked(
     folder: Path, text: bytes, cuts: list[int], chunk_bytes: int
 ) -> None:
     source = plain(folder, text)
-    with patch.object(splits, "MAX_LINE_BYTES", LIMIT):
+    with patch.object(sources, "MAX_LINE_BYTES", LIMIT):
         chunks = read(pieces(source, cuts), chunk_bytes)
     lines = dict(lines_of(text))
     seen: list[int] = []
@@ -136,10 +142,10 @@ def test_a_line_over_the_limit_comes_once_whole_or_marked(
 def test_a_line_that_is_far_too_long_is_never_held(folder: Path) -> None:
     text = b"a,b\n" + b"x" * 100_000 + b"\nc,d\n"
     source = plain(folder, text)
-    with patch.object(splits, "MAX_LINE_BYTES", 2000):
+    with patch.object(sources, "MAX_LINE_BYTES", 2000):
         chunks = read([whole(source)], 512)
     marked = [chunk for chunk in chunks if chunk.overlong]
-    assert marked == [Chunk(4, b"x" * splits.SHOWN_BYTES, overlong=True)]
+    assert marked == [Chunk(4, b"x" * sources.SHOWN_BYTES, overlong=True)]
     rest = [chunk for chunk in chunks if not chunk.overlong]
     assert lines_in(rest) == [(0, b"a,b\n"), (100_005, b"c,d\n")]
 
@@ -179,7 +185,7 @@ def test_gzip_with_a_wrong_byte_is_an_error_or_the_same_text(
 
 
 def small_splits() -> Any:
-    return patch.multiple(splits, SMALLEST_SPLIT=10, LARGEST_SPLIT=40, OPENING_BYTES=3)
+    return patch.multiple(sources, SMALLEST_SPLIT=10, LARGEST_SPLIT=40, OPENING_BYTES=3)
 
 
 @given(
@@ -215,7 +221,7 @@ def test_row_groups_of_parquet_are_shared_out_once(
     pq.write_table(table, path, row_group_size=per_group)
     size = path.stat().st_size
     source = Source(0, PAIRS, str(path), "parquet", False, size)
-    with patch.multiple(splits, SMALLEST_SPLIT=size // 3, LARGEST_SPLIT=size // 2):
+    with patch.multiple(sources, SMALLEST_SPLIT=size // 3, LARGEST_SPLIT=size // 2):
         groups = split_sources([source])
     taken = [g for group in groups for s in group for g in range(s.start, s.end)]
     assert taken == list(range(pq.read_metadata(path).num_row_groups))

@@ -23,11 +23,11 @@ from tests.pipeline.histories import (
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
-from brokerwise.pipeline.network_inputs import read_topology
+from brokerwise.pipeline.networks.topology import read_topology
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.pipeline.summarize import messages
 from brokerwise.pipeline.summarize import traffic as traffic_matrix
-from brokerwise.pipeline.summarize.job import Summarized, summarize
+from brokerwise.pipeline.summarize.job import SummarizeResult, summarize
 from brokerwise.pipeline.summarize.options import MASS, WIDTH, SummarizeOptions
 from brokerwise.storage.network import read_network
 from brokerwise.storage.place import Place
@@ -39,7 +39,7 @@ def run(
     name: str = "network",
     traffic: str | None = None,
     **options: Any,
-) -> Summarized:
+) -> SummarizeResult:
     folder = history.folder
     given = SummarizeOptions(
         **{

@@ -12,9 +12,8 @@ from brokerwise.kernels.deliveries import count_deliveries
 from brokerwise.model.arrays import Float64s, Int32s
 from brokerwise.model.errors import InputError
 from brokerwise.model.subchannels import Axis, Subchannels
-from brokerwise.pipeline.summarize.counting import _Sums
-from brokerwise.pipeline.summarize.cutting import _keys, _values
 from brokerwise.pipeline.summarize.interests import Interests, find_interests
+from brokerwise.pipeline.summarize.messages import _keys, _Sums, _values
 
 USERS = 4
 
@@ -144,7 +143,7 @@ def test_minus_zero_is_zero() -> None:
 def test_sums_do_not_depend_on_when_they_are_merged(
     pending: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("brokerwise.pipeline.summarize.counting._PENDING", pending)
+    monkeypatch.setattr("brokerwise.pipeline.summarize.messages._PENDING", pending)
     random = np.random.default_rng(1)
     sums = _Sums()
     expected: dict[int, int] = {}

@@ -19,15 +19,17 @@ from pyspark.sql import SparkSession
 from brokerwise.model.errors import InputError
 from brokerwise.model.grid import Grid
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.ingest import splits, trips
+from brokerwise.pipeline.ingest import sources, trips
+from brokerwise.pipeline.ingest.options import TripOptions
+from brokerwise.pipeline.ingest.records import POINTS, TIMES, find_trips, folded
+from brokerwise.pipeline.ingest.regions import (
+    busiest,
+    positions_by_stretch,
+    processing_of,
+)
 from brokerwise.pipeline.ingest.rows import read_rows
-from brokerwise.pipeline.ingest.splits import Split
+from brokerwise.pipeline.ingest.sources import Split
 from brokerwise.pipeline.ingest.trips import TripsIngested, ingest_trips
-from brokerwise.pipeline.ingest.trips_options import TripOptions
-from brokerwise.pipeline.ingest.trips_regions import processing_of
-from brokerwise.pipeline.ingest.trips_rows import folded
-from brokerwise.pipeline.ingest.trips_sources import POINTS, TIMES, find_trips
-from brokerwise.pipeline.ingest.trips_survey import busiest, positions_by_stretch
 from brokerwise.pipeline.progress import Stopwatch
 from brokerwise.storage.place import Place
 from brokerwise.storage.workload import digest_of, read_workload
@@ -152,8 +154,8 @@ def test_a_workload_is_what_a_count_of_every_position_says_in_any_partitions(
         "processing_ms": (5, 9),
     }
     found = run(spark, tmp_path / "one", one, **options)
-    monkeypatch.setattr(splits, "SMALLEST_SPLIT", 1500)
-    monkeypatch.setattr(splits, "LARGEST_SPLIT", 1500)
+    monkeypatch.setattr(sources, "SMALLEST_SPLIT", 1500)
+    monkeypatch.setattr(sources, "LARGEST_SPLIT", 1500)
     monkeypatch.setattr(trips, "TRIPS_PER_RANGE", 15)
     again = run(spark, tmp_path / "many", *many, **options)
 

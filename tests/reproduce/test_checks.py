@@ -19,7 +19,7 @@ from brokerwise.model.names import Names
 from brokerwise.model.network import Network
 from brokerwise.model.placement import Placement
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.network_generate import NetworkSettings, generate
+from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 from brokerwise.planners.balance.problem import Options as BalanceOptions
 from brokerwise.planners.colocate.problem import Options, Problem
 from brokerwise.planners.colocate.solve import solve

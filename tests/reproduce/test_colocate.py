@@ -13,7 +13,7 @@ import pytest
 from brokerwise.latency.design import Design
 from brokerwise.latency.queueing import Run
 from brokerwise.latency.training import fit_network, fit_polynomial
-from brokerwise.pipeline.latency_simulate import simulate_directory
+from brokerwise.pipeline.latency_simulation import simulate_directory
 from brokerwise.reproduce import runner
 from brokerwise.reproduce.account import summary, text
 from brokerwise.reproduce.colocate import Experiment, reproduce, request_of

@@ -11,7 +11,7 @@ from tests.tiers import some
 
 from brokerwise.model.arrays import Int32s
 from brokerwise.model.errors import BrokerwiseError, InputError
-from brokerwise.pipeline.network_generate import generate
+from brokerwise.pipeline.networks.generate import generate
 from brokerwise.planners.overlay.heuristics import BY_NAME
 from brokerwise.planners.overlay.placing import Unplaced
 from brokerwise.planners.overlay.problem import Demand, Options

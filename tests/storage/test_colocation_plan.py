@@ -14,11 +14,12 @@ from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
 from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.model.names import Names
 from brokerwise.model.plan import Status
-from brokerwise.storage.colocation_observed import ObservedSet, observed_of_table
 from brokerwise.storage.colocation_plan import (
     ColocationHeader,
     Follows,
+    ObservedSet,
     Origin,
+    observed_of_table,
     read_colocation_header,
     read_colocation_plan,
     write_colocation_plan,

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.colocation import write_latency_model
 from tests.latency.model_cases import (
     paper,
     simulated,
@@ -18,17 +19,15 @@ from tests.latency.model_cases import (
 
 from brokerwise.latency.models import LatencyModel
 from brokerwise.model.errors import DigestMismatchError, InputError
-from brokerwise.storage.digest import json_digest
 from brokerwise.storage.latency_model import (
     HEADER,
     ModelHeader,
     Origin,
     TrainedOn,
     read_latency_model,
-    write_latency_model,
 )
 from brokerwise.storage.place import Place
-from brokerwise.storage.tables import small_table_digest
+from brokerwise.storage.tables import json_digest, small_table_digest
 
 MODELS: dict[str, Callable[[], LatencyModel]] = {"unified": unified, "paper": paper}
 SOURCE = TrainedOn("/d", "ab" * 32, "measured", {"1": 30}, {"cores": 1})

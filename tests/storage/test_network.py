@@ -97,7 +97,7 @@ def test_what_was_written_is_read(
     if not metric:
         network = replace(network, access=network.access + 1)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
-        patch.setattr("brokerwise.storage.network_digests.BLOCK", block)
+        patch.setattr("brokerwise.storage.network.BLOCK", block)
         place = Place(f"{directory}/network")
         header = write_network(network, place, made_from={"seed": 3})
         found = read_network(place)

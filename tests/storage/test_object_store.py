@@ -20,10 +20,9 @@ from brokerwise.model.workload import Workload
 from brokerwise.pipeline.ingest.columns import Reading
 from brokerwise.pipeline.ingest.sources import PAIRS, find_sources
 from brokerwise.storage import workload as storage
-from brokerwise.storage.output import Output
+from brokerwise.storage.output import Output, scratch_beside
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import read_plan, read_plan_header, write_plan
-from brokerwise.storage.scratch import scratch_beside
 from brokerwise.storage.tables import write_table
 from brokerwise.storage.workload import read_header, read_workload, write_workload
 

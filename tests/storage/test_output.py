@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from brokerwise.model.errors import InputError
-from brokerwise.storage import local_runs
-from brokerwise.storage.output import Output
+from brokerwise.storage import output as output_module
+from brokerwise.storage.output import Output, scratch_beside
 from brokerwise.storage.place import Place
 
 HEADER = "thing.json"
@@ -150,7 +150,7 @@ def test_what_json_cannot_say_is_refused(value: Any, target: Path) -> None:
 def renames(patch: pytest.MonkeyPatch, target: Path) -> Iterator[list[bool]]:
     """Whether the target was there before and after each rename."""
     seen: list[bool] = []
-    real_rename, real_exchange = os.rename, local_runs._exchange  # noqa: SLF001
+    real_rename, real_exchange = os.rename, output_module._exchange  # noqa: SLF001
 
     def rename(source: Path, to: Path) -> None:
         seen.append(target.exists())
@@ -164,7 +164,7 @@ def renames(patch: pytest.MonkeyPatch, target: Path) -> Iterator[list[bool]]:
         return done
 
     patch.setattr(os, "rename", rename)
-    patch.setattr(local_runs, "_exchange", exchange)
+    patch.setattr(output_module, "_exchange", exchange)
     yield seen
     patch.undo()
 
@@ -183,7 +183,7 @@ def test_two_renames_do_where_directories_cannot_be_exchanged(
     target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(target, "old")
-    monkeypatch.setattr(local_runs, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(output_module, "_exchange", lambda one, other: False)
     write(target, "new", force=True)
     assert read(target) == "new"
     assert hidden(target) == []
@@ -202,7 +202,7 @@ def test_the_old_one_comes_back_if_the_second_rename_fails(
             raise OSError("no more renames")
         real_rename(source, to)
 
-    monkeypatch.setattr(local_runs, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(output_module, "_exchange", lambda one, other: False)
     monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(OSError, match="no more renames"):
         output.commit({"files": {}, "text": "new"})
@@ -214,7 +214,7 @@ def test_the_old_one_comes_back_if_the_second_rename_fails(
 def test_a_system_without_exchange_is_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exchange = local_runs._exchange  # noqa: SLF001
+    exchange = output_module._exchange  # noqa: SLF001
     (tmp_path / "one").mkdir()
     assert not exchange(tmp_path / "one", tmp_path / "none")
     monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: object())
@@ -433,3 +433,27 @@ def test_what_tasks_of_a_killed_run_wrote_is_cleared(target: Path) -> None:
         process.wait()
     write(target, "new")
     assert hidden(target) == []
+
+
+def test_what_is_written_is_read_back_and_gone_in_the_end(tmp_path: Path) -> None:
+    array = np.arange(12, dtype=np.int32).reshape(3, 4)
+    with scratch_beside(Place(str(tmp_path / "plan"))) as scratch:
+        scratch.write(f"{scratch.run}.npy", array)
+        assert scratch.read(f"{scratch.run}.npy").tolist() == array.tolist()
+        with scratch.writer(f"{scratch.run}.raw") as writer:
+            writer.write(b"abc")
+        with scratch.reader(f"{scratch.run}.raw") as reader:
+            assert reader.read(2) == b"ab"
+        scratch.delete(f"{scratch.run}.raw")
+        assert not (scratch.root / f"{scratch.run}.raw").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_is_gone_after_an_error_too(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        scratch_beside(Place(str(tmp_path / "plan"))) as scratch,
+    ):
+        scratch.write(f"{scratch.run}.npy", np.zeros(1))
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []

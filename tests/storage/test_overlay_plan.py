@@ -25,16 +25,20 @@ from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.subchannels import Axis
 from brokerwise.storage.network import network_digest
 from brokerwise.storage.overlay_plan import (
-    HEADER,
     OverlayHeader,
+    overlay_tables,
     read_overlay_header,
     read_overlay_plan,
     write_overlay_plan,
 )
-from brokerwise.storage.overlay_tables import overlay_tables
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan import read_plan, read_plan_header, write_plan
-from brokerwise.storage.plan_kind import plan_kind
+from brokerwise.storage.plan import (
+    HEADER,
+    plan_kind,
+    read_plan,
+    read_plan_header,
+    write_plan,
+)
 
 NETWORK = Place("/data/network")
 

@@ -98,7 +98,7 @@ def contents(plan: Plan) -> list[Any]:
 def layout(*, block: int, pairs_per_part: int) -> Iterator[Place]:
     """A directory to write to, with blocks and parts of these sizes."""
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
-        for module in ("digest", "subscribers", "plan"):
+        for module in ("subscribers", "plan"):
             patch.setattr(f"brokerwise.storage.{module}.BLOCK", block)
         patch.setattr("brokerwise.storage.subscribers.PAIRS_PER_PART", pairs_per_part)
         yield Place(f"{directory}/plan")
@@ -410,7 +410,7 @@ def test_a_write_that_fails_leaves_the_old_one(
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(storage, "write_table", fail)
+    monkeypatch.setattr(storage, "write_tables", fail)
     with pytest.raises(OSError, match="disk full"):
         write(replace(small, seed=9), written, force=True)
     assert contents(read_plan(written)) == contents(small)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brokerwise.storage.digest import BLOCK
-from brokerwise.storage.subscribers import blocks_per_part, list_array, lists_of
+from brokerwise.model.interests import BLOCK
+from brokerwise.storage.subscribers import blocks_per_part
+from brokerwise.storage.tables import list_array, lists_of
 
 lists = st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=8)
 

@@ -85,7 +85,7 @@ def contents(w: Workload) -> list[Any]:
 def layout(*, block: int, pairs_per_part: int) -> Iterator[Place]:
     """A directory to write to, with blocks and parts of these sizes."""
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
-        for module in ("digest", "subscribers", "topics", "workload"):
+        for module in ("subscribers", "workload"):
             patch.setattr(f"brokerwise.storage.{module}.BLOCK", block)
         patch.setattr("brokerwise.storage.subscribers.PAIRS_PER_PART", pairs_per_part)
         yield Place(f"{directory}/w")

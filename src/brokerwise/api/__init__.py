@@ -50,7 +50,7 @@ from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.profile import Profile
 from brokerwise.model.subchannels import Subchannels
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.savable import SavablePlan
+from brokerwise.pipeline.plans import SavablePlan
 from brokerwise.planners.provision.solve import Answer, affordable
 from brokerwise.runtime.client.client import Client
 from brokerwise.runtime.client.events import GapTold, Received

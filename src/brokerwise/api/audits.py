@@ -9,8 +9,8 @@ from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Plan
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.savable import SavablePlan
-from brokerwise.storage.plan_kind import plan_kind
+from brokerwise.pipeline.plans import SavablePlan
+from brokerwise.storage.plan import plan_kind
 
 
 def audit(
@@ -58,7 +58,7 @@ def audit(
 
 
 def _colocation_violations(plan: ColocationPlan) -> list[Violation]:
-    from brokerwise.pipeline.colocate_memory import SavableColocationPlan
+    from brokerwise.pipeline.colocate import SavableColocationPlan
 
     if not isinstance(plan, SavableColocationPlan):
         raise InputError("a co-location plan from a directory is audited there")

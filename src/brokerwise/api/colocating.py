@@ -8,9 +8,10 @@ from brokerwise.model.colocation import TopicTable
 from brokerwise.model.latency import Predictor
 from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.storage import colocation_plan as plan_storage
+from brokerwise.storage.plan import HEADER
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.colocate_memory import SavableColocationPlan
+    from brokerwise.pipeline.colocate import SavableColocationPlan
 
 
 def read_topics(file: Path, *, target_ms: float | None = None) -> TopicTable:
@@ -49,9 +50,8 @@ def colocate(
     answer: see the plan's `status` and `reason`. All of it happens in this process,
     without Spark.
     """
-    from brokerwise.pipeline.colocate import Request
-    from brokerwise.pipeline.colocate_memory import colocate_in_memory
-    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.colocate import Request, colocate_in_memory
+    from brokerwise.pipeline.progress import deadline
     from brokerwise.planners.colocate.problem import Options
     from brokerwise.storage.output import Output
 
@@ -63,7 +63,7 @@ def colocate(
     )
     options = Options(algorithm, open, split, seed, deadline(seconds))
     if out is not None:  # what may not be replaced should not wait for the plan
-        Output.begin(place_of(out), plan_storage.HEADER, force=force).abort()
+        Output.begin(place_of(out), HEADER, force=force).abort()
     table = topics if isinstance(topics, TopicTable) else place_of(topics)
     predictor = place_of(model) if isinstance(model, str | PathLike) else model
     plan = colocate_in_memory(table, predictor, request, options)

@@ -34,7 +34,7 @@ def simulate_latencies(
     """
     from brokerwise.latency.design import Design
     from brokerwise.latency.queueing import Run
-    from brokerwise.pipeline.latency_simulate import (
+    from brokerwise.pipeline.latency_simulation import (
         calibrate_directory,
         simulate_directory,
     )
@@ -67,10 +67,10 @@ def train_latency_model(
     `data` are directories of latency data, measured or simulated. `kind` is `unified`,
     ours, or `paper`; `k` the most topics on a broker, all there are by default.
     """
-    from brokerwise.pipeline.latency_training import Request, train_directory
+    from brokerwise.pipeline.latency_models import TrainingRequest, train_directory
 
     places = [Place(path) for path in paths_of(data)]
-    request = Request(kind, k, seed)
+    request = TrainingRequest(kind, k, seed)
     return train_directory(places, place_of(out), request, force=force).model
 
 

@@ -8,6 +8,7 @@ from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN
 from brokerwise.storage import network as network_storage
 from brokerwise.storage import overlay_plan as overlay_storage
+from brokerwise.storage.plan import HEADER
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.overlay import SavableOverlayPlan
@@ -32,7 +33,7 @@ def generate_network(
     Settings are `subchannels`, `dimensions`, `costs` ("plane" or "independent"),
     `ratio`, `width`, `capacity_factor`, `known` and `latency`, an array.
     """
-    from brokerwise.pipeline.network_generate import NetworkSettings, generate
+    from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 
     return generate(NetworkSettings(users, brokers, **settings), seed)
 
@@ -59,14 +60,14 @@ def overlay(
     problem is an answer: see the plan's `status` and `reason`. All of it happens in
     this process, without Spark.
     """
-    from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.overlay import overlay_in_memory
+    from brokerwise.pipeline.progress import deadline
     from brokerwise.planners.overlay.problem import Options
     from brokerwise.storage.output import Output
 
     options = Options(algorithm, tree, seed, deadline(seconds))
     if out is not None:  # what may not be replaced should not wait for the plan
-        Output.begin(place_of(out), overlay_storage.HEADER, force=force).abort()
+        Output.begin(place_of(out), HEADER, force=force).abort()
     place = None if isinstance(network, Network) else place_of(network)
     read = network if isinstance(network, Network) else read_network(network)
     plan = overlay_in_memory(read, place, options)

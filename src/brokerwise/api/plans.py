@@ -10,7 +10,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, Fleet
 from brokerwise.model.plan import WITHOUT_PLAN, Plan
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.savable import SavablePlan
+from brokerwise.pipeline.plans import SavablePlan
 from brokerwise.storage import catalog as catalog_storage
 from brokerwise.storage import plan as plan_storage
 from brokerwise.storage import workload as workload_storage
@@ -61,7 +61,7 @@ def provision(
     are the ways that found none, and `figures` what is known then: `load_bound`,
     `brokers_bound` and `brokers_found`.
     """
-    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.progress import deadline
     from brokerwise.pipeline.provision.engines import IN_MEMORY
     from brokerwise.pipeline.provision.job import Target
     from brokerwise.pipeline.provision.planned import (
@@ -106,8 +106,8 @@ def fill(
     weighs 1; the objective is then the weighted sum. With `out` the plan is audited
     and written there. All of it happens in this process, without Spark.
     """
-    from brokerwise.pipeline.deadline import deadline
     from brokerwise.pipeline.fill import fill_in_memory, weights_of
+    from brokerwise.pipeline.progress import deadline
     from brokerwise.planners.fill.problem import Options
     from brokerwise.storage.output import Output
 

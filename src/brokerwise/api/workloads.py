@@ -39,12 +39,7 @@ def uniform(
 ) -> Workload:
     """A workload in which all topics are equally likely, and all rates of a range
     such as "8-19"; the same as `generate uniform` and ingest make."""
-    from brokerwise.pipeline.uniform import (
-        RateRange,
-        Uniform,
-        draw_rates,
-        pair_blocks,
-    )
+    from brokerwise.pipeline.trace import RateRange, Uniform, draw_rates, pair_blocks
 
     trace = Uniform(topics, subscribers, each, RateRange.parse(str(rates)))
     drawn = draw_rates(trace, seed).tolist()
@@ -65,7 +60,7 @@ def generate(
     """
     from brokerwise.pipeline.generate import generate_trace
     from brokerwise.pipeline.progress import Stopwatch
-    from brokerwise.pipeline.shapes.published import SHAPES, Size
+    from brokerwise.pipeline.shapes import SHAPES, Size
 
     if shape not in SHAPES:
         raise InputError(
@@ -144,8 +139,8 @@ def ingest_trips(
     `columns` maps a role (taxi, pickup_time, ...) to the name or number of its column;
     further options are those of `TripOptions`.
     """
+    from brokerwise.pipeline.ingest.options import TripOptions
     from brokerwise.pipeline.ingest.trips import ingest_trips as run
-    from brokerwise.pipeline.ingest.trips_options import TripOptions
     from brokerwise.pipeline.progress import Stopwatch
 
     asked = TripOptions(

@@ -5,16 +5,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from brokerwise.auditing.bounds import wrong_bounds
 from brokerwise.auditing.claims import BrokerClaim, Claims
-from brokerwise.auditing.costs import Period, close, wrong_costs
-from brokerwise.auditing.filling import (
+from brokerwise.auditing.findings import Audit, Violation, in_order, named
+from brokerwise.auditing.quality import (
+    Period,
+    close,
     delivered_figures,
+    wrong_bounds,
+    wrong_costs,
     wrong_objective,
     wrong_split,
     wrong_value_bounds,
 )
-from brokerwise.auditing.findings import Audit, Violation, in_order, named
 from brokerwise.auditing.recount import BrokerCount, Recount, Run
 from brokerwise.model.names import Names
 

@@ -3,7 +3,7 @@
 Tasks read interests, subscribers and placement block by block and check every pair
 where it lies; only counts by run and digests by block come back. What they find is
 compared with what the plan says. A plan that is right needs nothing more. Of one that
-is not, the quick check knows only that it is not: `explain` says what is wrong.
+is not, the quick check knows only that it is not: `spark.explained` says what is wrong.
 
 Anything that is not as we write it is a deviation: other blocks, brokers that are not
 numbered from 0, sums near 2^63. So what is said here in 64 bits is exact.
@@ -16,30 +16,29 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from brokerwise.auditing.case import Case
-from brokerwise.auditing.costs import Period
-from brokerwise.auditing.filling import largest_broker
+from brokerwise.auditing.claims import Runs, runs_on_disk
+from brokerwise.auditing.files import Case, digest_violations
 from brokerwise.auditing.findings import Audit
 from brokerwise.auditing.judgement import Naming, judged, summed_up
-from brokerwise.auditing.layout import Deviation, Share, blocks, shares_of
-from brokerwise.auditing.plan_files import digest_violations
-from brokerwise.auditing.recount import BrokerCount, Recount, Worth
-from brokerwise.auditing.rows import Runs, runs_on_disk
-from brokerwise.auditing.share_check import (
+from brokerwise.auditing.quality import Period, largest_broker
+from brokerwise.auditing.recount import BrokerCount, Recount, TopicSums, Worth, worth_of
+from brokerwise.auditing.shares import (
     BlockDigests,
-    Counted,
+    Deviation,
     Reference,
+    Share,
+    ShareCount,
+    blocks,
     merged,
     share_counted,
+    shares_of,
 )
-from brokerwise.auditing.worth import TopicSums, worth_of
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
-from brokerwise.storage.digest import table_digest
-from brokerwise.storage.topics import read_topic_columns
-from brokerwise.storage.workload import WorkloadHeader
+from brokerwise.storage.tables import table_digest
+from brokerwise.storage.workload import WorkloadHeader, read_topic_columns
 
-Count: TypeAlias = Callable[[Case, Sequence[Share], Reference], Counted | Deviation]
+Count: TypeAlias = Callable[[Case, Sequence[Share], Reference], ShareCount | Deviation]
 """Has shares checked, of which there is one at least, and merges the results."""
 
 SAFE = float(2**62)
@@ -72,7 +71,7 @@ def quick_audit(
 
 def counted_here(
     case: Case, shares: Sequence[Share], reference: Reference
-) -> Counted | Deviation:
+) -> ShareCount | Deviation:
     """Check one share after the other."""
     check = partial(share_counted, case.workload, case.plan.place)
     return reduce(merged, (check(share, reference) for share in shares))
@@ -161,27 +160,27 @@ def _reference(case: Case, rates: Int64s, runs: Runs) -> Reference:
     )
 
 
-def _nothing(case: Case, runs: Runs) -> Counted:
+def _nothing(case: Case, runs: Runs) -> ShareCount:
     sums = None
     if case.plan.claims.kind == "fill":
         sums = TopicSums(*np.zeros((3, case.header.topics), np.uint8))
-    return Counted(np.zeros(len(runs.pairs), np.uint8), 0, False, {}, sums)
+    return ShareCount(np.zeros(len(runs.pairs), np.uint8), 0, False, {}, sums)
 
 
-def _worth(case: Case, counted: Counted, rates: Int64s) -> Worth | None:
+def _worth(case: Case, counted: ShareCount, rates: Int64s) -> Worth | None:
     if counted.sums is None:
         return None
     largest = largest_broker(case.plan.claims)
     return worth_of(counted.sums, rates, case.weights.topics, largest)
 
 
-def _sound(counted: Counted | Deviation) -> Counted:
+def _sound(counted: ShareCount | Deviation) -> ShareCount:
     if isinstance(counted, Deviation):
         raise counted
     return counted
 
 
-def _verify_blocks(header: WorkloadHeader, counted: Counted) -> None:
+def _verify_blocks(header: WorkloadHeader, counted: ShareCount) -> None:
     """Refuse a workload that has changed, and blocks that were not looked at."""
     if sorted(counted.digests) != list(range(len(blocks(header.subscribers)))):
         raise Deviation("blocks are missing")
@@ -196,7 +195,7 @@ def _verify_blocks(header: WorkloadHeader, counted: Counted) -> None:
         raise Deviation("the workload has changed")
 
 
-def _in_order(counted: Counted) -> list[BlockDigests]:
+def _in_order(counted: ShareCount) -> list[BlockDigests]:
     return [counted.digests[number] for number in sorted(counted.digests)]
 
 

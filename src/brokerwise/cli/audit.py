@@ -50,9 +50,9 @@ def audit(
 
     Example: brokerwise audit out/plan
     """
-    from brokerwise.auditing.case import open_case
+    from brokerwise.auditing.files import open_case
     from brokerwise.storage.place import Place
-    from brokerwise.storage.plan_kind import plan_kind
+    from brokerwise.storage.plan import plan_kind
 
     settings = parse_conf(conf)
     progress = LiveProgress()

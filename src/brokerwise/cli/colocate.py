@@ -84,7 +84,7 @@ def colocate(
       brokerwise colocate topics.csv --model out/model --target-ms 250 --k 4
     """
     from brokerwise.model.units import parse_share
-    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.progress import deadline
 
     stop = deadline(seconds)
     progress = LiveProgress()

@@ -66,7 +66,7 @@ def fill(
     Example:
       brokerwise fill out/workload --brokers 10x500
     """
-    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.progress import deadline
 
     stop = deadline(seconds)
     progress = LiveProgress()

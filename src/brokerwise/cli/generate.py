@@ -93,7 +93,7 @@ def uniform(
       brokerwise generate uniform --topics 100 --subscribers 100 --each 5 \\
         --rates 8-19 --seed 1 --out out/uniform
     """
-    from brokerwise.pipeline.uniform import RateRange, Uniform, generate_uniform
+    from brokerwise.pipeline.trace import RateRange, Uniform, generate_uniform
     from brokerwise.storage.place import Place
 
     progress = LiveProgress()
@@ -113,7 +113,7 @@ def _generate_shape(
     master: str | None,
     conf: list[str] | None,
 ) -> None:
-    from brokerwise.pipeline.shapes.published import SHAPES, Size
+    from brokerwise.pipeline.shapes import SHAPES, Size
 
     size = Size(SHAPES[name], scale)
     settings = parse_conf(conf)

@@ -64,8 +64,8 @@ def network(
     Example:
       brokerwise generate network --users 1000 --brokers 10 --seed 1 --out out/network
     """
-    from brokerwise.pipeline.network_generate import NetworkSettings, generate
-    from brokerwise.pipeline.network_matrix import read_latency
+    from brokerwise.pipeline.networks.files import read_latency
+    from brokerwise.pipeline.networks.generate import NetworkSettings, generate
     from brokerwise.storage.network import write_network
     from brokerwise.storage.place import Place
 

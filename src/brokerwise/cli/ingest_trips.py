@@ -16,8 +16,8 @@ from brokerwise.model.units import (
 )
 
 if TYPE_CHECKING:
+    from brokerwise.pipeline.ingest.options import TripOptions
     from brokerwise.pipeline.ingest.trips import TripsIngested
-    from brokerwise.pipeline.ingest.trips_options import TripOptions
 
 _FIELDS = {
     "--cell": "cell_mm",
@@ -70,7 +70,7 @@ class TripsRequest:
                 )
 
     def options(self, reading: "Reading") -> "TripOptions":
-        from brokerwise.pipeline.ingest.trips_options import TripOptions
+        from brokerwise.pipeline.ingest.options import TripOptions
 
         given: dict[str, Any] = {}
         for option, text in self.lengths.items():

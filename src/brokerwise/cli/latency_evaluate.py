@@ -13,7 +13,7 @@ from brokerwise.cli.reporting import write_report
 from brokerwise.model.errors import InputError
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_evaluation import Evaluated, Options
+    from brokerwise.pipeline.latency_models import EvaluationOptions, EvaluationResult
 
 
 def evaluate(
@@ -70,7 +70,7 @@ def evaluate(
     """
     from brokerwise.latency.evaluation import Splits, Target
     from brokerwise.latency.models import EVALUATED
-    from brokerwise.pipeline.latency_evaluation import Options
+    from brokerwise.pipeline.latency_models import EvaluationOptions
 
     progress = LiveProgress()
     if report is not None:
@@ -79,7 +79,7 @@ def evaluate(
         refuse_unwritable(report)
     target = None if target_ms is None else Target(target_ms, margin)
     kinds = tuple(kind or EVALUATED)
-    options = Options(Splits(splits, test_share, seed), target, kinds, curves)
+    options = EvaluationOptions(Splits(splits, test_share, seed), target, kinds, curves)
     tables = _Tables(table or [], group, p90, features)
     found = _evaluated(data or [], tables, model, k, options, progress)
     from brokerwise.cli.latency_models_result import details, evaluate_result
@@ -113,10 +113,10 @@ def _evaluated(
     tables: _Tables,
     model: str | None,
     k: int | None,
-    options: "Options",
+    options: "EvaluationOptions",
     progress: LiveProgress,
-) -> "Evaluated":
-    from brokerwise.pipeline import latency_evaluation as job
+) -> "EvaluationResult":
+    from brokerwise.pipeline import latency_models as job
     from brokerwise.storage.latency_table import Columns
     from brokerwise.storage.place import Place
 

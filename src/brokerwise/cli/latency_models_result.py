@@ -6,12 +6,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_evaluation import Evaluated, Options, Outcome
-    from brokerwise.pipeline.latency_gathering import Gathered
-    from brokerwise.pipeline.latency_training import Trained
+    from brokerwise.pipeline.latency_models import (
+        EvaluationOptions,
+        EvaluationResult,
+        Outcome,
+        TrainingData,
+        TrainingResult,
+    )
 
 
-def train_result(trained: "Trained") -> dict[str, Any]:
+def train_result(trained: "TrainingResult") -> dict[str, Any]:
     header = trained.header
     scores = header.scores
     return {
@@ -32,7 +36,9 @@ def train_result(trained: "Trained") -> dict[str, Any]:
     }
 
 
-def evaluate_result(found: "Evaluated", options: "Options") -> dict[str, Any]:
+def evaluate_result(
+    found: "EvaluationResult", options: "EvaluationOptions"
+) -> dict[str, Any]:
     from importlib.metadata import version
 
     target, splits = options.target, options.splits
@@ -62,7 +68,7 @@ def evaluate_result(found: "Evaluated", options: "Options") -> dict[str, Any]:
     return result
 
 
-def details(found: "Evaluated") -> dict[str, Any]:
+def details(found: "EvaluationResult") -> dict[str, Any]:
     """What only a report shows: what was seen, and what was predicted."""
     return {
         "points": [
@@ -77,7 +83,7 @@ def details(found: "Evaluated") -> dict[str, Any]:
     }
 
 
-def train_details(trained: "Trained") -> dict[str, Any]:
+def train_details(trained: "TrainingResult") -> dict[str, Any]:
     """What only a report shows: what was held back, and what was predicted."""
     import numpy as np
 
@@ -117,7 +123,7 @@ def _outcome(outcome: "Outcome") -> dict[str, Any]:
     }
 
 
-def _gathered(gathered: "Gathered") -> dict[str, Any]:
+def _gathered(gathered: "TrainingData") -> dict[str, Any]:
     return {
         "sources": [asdict(each) for each in gathered.sources],
         "remarks": list(gathered.remarks),

@@ -12,7 +12,7 @@ from brokerwise.cli.printable import printable
 from brokerwise.show.measurements import simulation_text
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_simulate import Simulated
+    from brokerwise.pipeline.latency_simulation import SimulationResult
 
 
 def simulate(
@@ -77,7 +77,7 @@ def simulate(
     """
     from brokerwise.latency.design import Design
     from brokerwise.latency.queueing import Overhead, Run
-    from brokerwise.pipeline.latency_simulate import (
+    from brokerwise.pipeline.latency_simulation import (
         calibrate_directory,
         simulate_directory,
     )
@@ -110,7 +110,9 @@ def simulate(
         print_result(printable(simulation_text(result)))
 
 
-def _result(made: "Simulated", out: str, progress: LiveProgress) -> dict[str, Any]:
+def _result(
+    made: "SimulationResult", out: str, progress: LiveProgress
+) -> dict[str, Any]:
     header = made.header
     return {
         "status": "done",

@@ -13,7 +13,7 @@ from brokerwise.cli.repeating import command_line
 from brokerwise.cli.reporting import write_report
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.latency_training import Request
+    from brokerwise.pipeline.latency_models import TrainingRequest
 
 TargetMs = Annotated[
     float | None,
@@ -55,13 +55,13 @@ def train(
       brokerwise latency train out/measured out/simulated --target-ms 250
     """
     from brokerwise.latency.evaluation import Target
-    from brokerwise.pipeline.latency_training import Request
+    from brokerwise.pipeline.latency_models import TrainingRequest
 
     progress = LiveProgress()
     for each in data:
         refuse_wrong_places(each, out, report, what="latency data")
     target = None if target_ms is None else Target(target_ms, margin)
-    request = Request(kind, k, seed, target)
+    request = TrainingRequest(kind, k, seed, target)
     command = command_line(context, "data")
     result = _run(data, out, request, force, report, command, progress)
     if json:
@@ -75,14 +75,14 @@ def train(
 def _run(
     data: list[str],
     out: str,
-    request: "Request",
+    request: "TrainingRequest",
     force: bool,
     report: Path | None,
     command: str,
     progress: LiveProgress,
 ) -> dict[str, Any]:
     from brokerwise.cli.latency_models_result import train_details, train_result
-    from brokerwise.pipeline.latency_training import train_directory
+    from brokerwise.pipeline.latency_models import train_directory
     from brokerwise.storage.place import Place
 
     places = [Place(each) for each in data]

@@ -52,7 +52,7 @@ def overlay(
     Example:
       brokerwise overlay out/network --report out/overlay.html
     """
-    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.progress import deadline
 
     stop = deadline(seconds)
     progress = LiveProgress()

@@ -113,7 +113,7 @@ def provision(
     Example:
       brokerwise provision out/workload --threshold 100 --broker c3.large
     """
-    from brokerwise.pipeline.deadline import deadline
+    from brokerwise.pipeline.progress import deadline
 
     stop = deadline(seconds)
     progress = LiveProgress()
@@ -310,8 +310,8 @@ class _Job:
     ) -> None:
         """What is printed stays with what it is about: each plan, and all of them."""
         from brokerwise.show.provision import plans_of
+        from brokerwise.storage.output import keep_result
         from brokerwise.storage.place import Place
-        from brokerwise.storage.result_file import keep_result
 
         for plan, each in zip(plans_of(result), made, strict=True):
             if each.header is not None:

@@ -71,8 +71,8 @@ class _Kept:
 
 
 def _kept(file: str) -> _Kept:
+    from brokerwise.storage.output import RESULT
     from brokerwise.storage.place import Place
-    from brokerwise.storage.result_file import RESULT
 
     place = Place(file)
     for name in (RESULT, _REPRODUCED):
@@ -101,7 +101,7 @@ def _content(place: "Place") -> bytes:
 def _refuse_other_plan(directory: "Place", result: dict[str, Any]) -> None:
     """On an object store the result of an earlier plan may be left."""
     from brokerwise.storage.header import header_content
-    from brokerwise.storage.plan_kind import FORMAT, HEADER
+    from brokerwise.storage.plan import FORMAT, HEADER
 
     if not (directory / HEADER).exists():
         return

@@ -22,7 +22,7 @@ def keep_with_plan(
     plan: "Place", result: Mapping[str, Any], report: Path | None
 ) -> None:
     """Keep a result in the directory of its plan, and write its report."""
-    from brokerwise.storage.result_file import keep_result
+    from brokerwise.storage.output import keep_result
 
     keep_result(plan, result)
     write_report(report, result)

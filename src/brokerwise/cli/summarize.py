@@ -11,7 +11,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.units import parse_seconds, parse_share
 
 if TYPE_CHECKING:
-    from brokerwise.pipeline.summarize.job import Summarized
+    from brokerwise.pipeline.summarize.job import SummarizeResult
 
 
 def summarize(
@@ -97,7 +97,7 @@ def summarize(
       brokerwise summarize messages.csv --subscriptions ranges.csv \\
         --brokers brokers.csv --users users.csv --out out/network
     """
-    from brokerwise.pipeline.network_inputs import NetworkFiles, read_topology
+    from brokerwise.pipeline.networks.topology import NetworkFiles, read_topology
     from brokerwise.pipeline.summarize.job import summarize as run
     from brokerwise.pipeline.summarize.options import (
         SummarizeOptions,
@@ -151,7 +151,7 @@ def summarize(
 
 
 def _as_json(
-    found: "Summarized", out: str, traffic: str | None, seconds: dict[str, float]
+    found: "SummarizeResult", out: str, traffic: str | None, seconds: dict[str, float]
 ) -> dict[str, Any]:
     header = found.header
     return {
@@ -176,7 +176,7 @@ def _as_json(
 
 
 def _as_text(
-    found: "Summarized", out: str, traffic: str | None, by: str, seconds: float
+    found: "SummarizeResult", out: str, traffic: str | None, by: str, seconds: float
 ) -> str:
     from brokerwise.show.numbers import counted
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy.typing as npt
 
-from brokerwise.auditing.case import staged_case
+from brokerwise.auditing.files import staged_case
 from brokerwise.auditing.memory import audit_case
 from brokerwise.model.arrays import INT64_MAX
 from brokerwise.model.errors import InputError
@@ -16,9 +16,8 @@ from brokerwise.model.names import Names
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
 from brokerwise.model.workload import Weights, Workload
+from brokerwise.pipeline.plans import SavablePlan, refuse_wrong, savable
 from brokerwise.pipeline.progress import Progress, Stopwatch
-from brokerwise.pipeline.refusal import refuse_wrong
-from brokerwise.pipeline.savable import SavablePlan, savable
 from brokerwise.planners.fill.problem import Options
 from brokerwise.planners.fill.solve import Problem, solve
 from brokerwise.storage.output import Output

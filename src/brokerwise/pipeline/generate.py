@@ -9,13 +9,10 @@ from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from brokerwise.model.arrays import Int64s
-from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
-from brokerwise.pipeline.shapes.published import Size
-from brokerwise.pipeline.shapes.recipe import Recipe, make_recipe
-from brokerwise.pipeline.sharing import shared
-from brokerwise.pipeline.tasks import keep_imports
+from brokerwise.pipeline.shapes import Recipe, Size, make_recipe
+from brokerwise.pipeline.tasks import attempt_name, keep_imports, shared
 from brokerwise.pipeline.trace import (
     PAIRS_PER_FILE,
     commit_trace,
@@ -31,7 +28,7 @@ _MOST_BLOCKS_PER_FILE = 8
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A file of pairs that a task has completed, under the name of its attempt."""
 
     number: int
@@ -81,7 +78,7 @@ def blocks_per_file(recipe: Recipe) -> int:
 
 def _write_everything(
     spark: SparkSession, recipe: Recipe, output: Output, tasks: int | None
-) -> list[Written]:
+) -> list[WrittenFile]:
     """Write all pairs as attempts, as many files at a time as there are cores."""
     files = -(-recipe.blocks // blocks_per_file(recipe))
     context = spark.sparkContext
@@ -94,13 +91,13 @@ def _write_everything(
 
 def write_files(
     recipes: "Broadcast[Recipe]", attempts: Place, run: str, numbers: Iterable[int]
-) -> Iterator[Written]:
+) -> Iterator[WrittenFile]:
     """Write the files of these numbers, each under a name of its own."""
     keep_imports()
     for number in numbers:
         name = attempt_name(run, number)
         pairs = write_pairs(attempts / name, _blocks(recipes.value, number))
-        yield Written(number, name, pairs)
+        yield WrittenFile(number, name, pairs)
 
 
 def _blocks(recipe: Recipe, file: int) -> Iterator[tuple[Int64s, Int64s]]:
@@ -109,7 +106,7 @@ def _blocks(recipe: Recipe, file: int) -> Iterator[tuple[Int64s, Int64s]]:
     return map(recipe.block, range(first, min(first + per_file, recipe.blocks)))
 
 
-def keep_completed(output: Output, written: list[Written]) -> list[str]:
+def keep_completed(output: Output, written: list[WrittenFile]) -> list[str]:
     """Give completed files their names, in order."""
     names = []
     for file in sorted(written, key=lambda file: file.number):

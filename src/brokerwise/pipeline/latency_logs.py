@@ -18,8 +18,7 @@ from pyspark.sql.types import (
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
-from brokerwise.storage.latency_data import ROWS
-from brokerwise.storage.latency_logs import LogFacts, logged, read_facts
+from brokerwise.storage.latency_data import ROWS, LogFacts, logged, read_facts
 
 LOGS = StructType(
     [

@@ -10,20 +10,20 @@ from brokerwise.model.errors import BrokerwiseError, InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import WITHOUT_PLAN
+from brokerwise.pipeline.plans import refuse_wrong
 from brokerwise.pipeline.progress import Progress, Stopwatch
-from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.planners.overlay.problem import Options
 from brokerwise.planners.overlay.solve import solve
 from brokerwise.storage.network import HEADER as NETWORK_HEADER
 from brokerwise.storage.network import read_network, read_network_header
 from brokerwise.storage.output import Output
 from brokerwise.storage.overlay_plan import (
-    HEADER,
     OverlayHeader,
     stage_overlay_plan,
     write_overlay_plan,
 )
 from brokerwise.storage.place import Place
+from brokerwise.storage.plan import HEADER
 
 # What may be mistaken for a network, by the file that tells.
 _OTHERS = {"workload.json": "a workload", "plan.json": "a plan"}

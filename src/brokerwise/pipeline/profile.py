@@ -12,7 +12,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.profile import Profile
 from brokerwise.model.workload import Workload
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import lists_of, open_parquet
+from brokerwise.storage.tables import lists_of, open_parquet
 from brokerwise.storage.workload import HEADER, WorkloadHeader, read_header
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def _count(
     files = header.files["interests"]
     if not files:
         return tally(rates, [])
-    from brokerwise.pipeline.sharing import shared
-    from brokerwise.pipeline.tasks import keep_imports, shares
+    from brokerwise.pipeline.tasks import keep_imports, shared, shares
 
     context = spark.sparkContext
     # A tally has a number for each topic: the tree spares the driver if there are many.

@@ -1,12 +1,27 @@
-"""Stages of a job, and how long each took."""
+"""Stages of a job, how long each took, and when the time that it was given is over."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from brokerwise.model.errors import InputError
+from brokerwise.planners.control import never
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+
+def deadline(
+    seconds: float | None, clock: Callable[[], float] = time.monotonic
+) -> Callable[[], bool]:
+    """Says whether so many seconds have passed since now; None is never."""
+    if seconds is None:
+        return never
+    if not seconds > 0:
+        raise InputError(f"seconds: found {seconds:g}, expected more than 0")
+    end = clock() + seconds
+    return lambda: clock() >= end
 
 
 class Progress(Protocol):

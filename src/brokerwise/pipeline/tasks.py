@@ -1,22 +1,41 @@
-"""Work on a list of things, each in a task of its own."""
+"""Work in Spark tasks: one for each thing in a list, data that all of them need, and
+names for the files that they write. A task may run twice, even at a time."""
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
-from pyspark import SparkContext, TaskContext
+from pyspark import Broadcast, SparkContext, TaskContext
 
 from brokerwise.model.errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
-
 # A task that counts by topic leaves a number for each: with so many pairs to each
 # topic, to write and add these up takes a small part of its time.
 _PAIRS_A_TOPIC = 16
-
 _first_tasks = iter(range(3))  # of this process
+
+
+def attempt_name(run: str, number: int, ending: str = "") -> str:
+    """A name that no other attempt at the same file has; the driver keeps those that
+    Spark reports done."""
+    context = TaskContext.get()
+    attempt = 0 if context is None else context.taskAttemptId()
+    return f"attempt-{run}-{number:05d}-{attempt}{ending}"
+
+
+@contextmanager
+def shared(context: SparkContext, value: T) -> Iterator["Broadcast[T]"]:
+    """A value that tasks read as `.value`, freed at the end of the block."""
+    broadcast = context.broadcast(value)
+    try:
+        yield broadcast
+    finally:
+        with suppress(Exception):  # a context that is gone has freed it
+            broadcast.destroy()
 
 
 def shares(context: SparkContext, pairs: int, topics: int) -> int:

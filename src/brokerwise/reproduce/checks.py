@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.auditing.overlay_spanning import least_weights
+from brokerwise.auditing.trees import least_weights
 from brokerwise.model.arrays import Bools, Int32s, Int64s
 from brokerwise.model.colocation import ColocationPlan, TopicTable
 from brokerwise.model.latency import Predictor

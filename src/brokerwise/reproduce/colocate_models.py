@@ -57,7 +57,7 @@ from brokerwise.latency.training import (
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.latency import LatencyRows
-from brokerwise.pipeline.latency_gathering import gather
+from brokerwise.pipeline.latency_models import gather
 from brokerwise.planners.colocate.problem import DEFAULT_MARGIN
 from brokerwise.reproduce.colocate_settings import (
     ALONE_TEST_SHARE,
@@ -73,8 +73,8 @@ from brokerwise.reproduce.colocate_settings import (
     Setting,
 )
 from brokerwise.reproduce.runner import Record
-from brokerwise.storage.latency_arrays import SCHEMAS, model_of, model_tables
 from brokerwise.storage.latency_data import read_latency_data
+from brokerwise.storage.latency_model import SCHEMAS, model_of, model_tables
 from brokerwise.storage.place import Place
 
 # Simulated data, and which of it is held back

@@ -17,7 +17,7 @@ from brokerwise.kernels.fill_heuristics import fill_greedy, fill_mkp
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.plan import gap
 from brokerwise.model.workload import PLAIN
-from brokerwise.pipeline.deadline import deadline
+from brokerwise.pipeline.progress import deadline
 from brokerwise.planners.fill.filling import Filling, fill_brokers
 from brokerwise.planners.fill.problem import Demand, Options
 from brokerwise.reproduce.checks import filling_order_problems, filling_problems

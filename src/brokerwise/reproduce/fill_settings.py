@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from brokerwise.pipeline.uniform import RateRange, Uniform
+from brokerwise.pipeline.trace import RateRange, Uniform
 
 INSTANCES = 50
 """Instances of each setting, in all their tables and figures."""

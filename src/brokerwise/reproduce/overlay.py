@@ -20,7 +20,7 @@ from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import BrokerwiseError
 from brokerwise.model.network import Network
 from brokerwise.model.plan import gap
-from brokerwise.pipeline.network_generate import generate
+from brokerwise.pipeline.networks.generate import generate
 from brokerwise.planners.overlay.heuristics import BY_NAME, HEURISTICS
 from brokerwise.planners.overlay.placing import Unplaced
 from brokerwise.planners.overlay.problem import Demand, Options

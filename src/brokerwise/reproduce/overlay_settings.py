@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from brokerwise.model.arrays import Float64s
-from brokerwise.pipeline.network_generate import INDEPENDENT, PLANE, NetworkSettings
-from brokerwise.pipeline.network_matrix import read_latency
+from brokerwise.pipeline.networks.files import read_latency
+from brokerwise.pipeline.networks.generate import INDEPENDENT, PLANE, NetworkSettings
 from brokerwise.storage.place import Place
 
 MIXING = "mixing"

@@ -233,7 +233,7 @@ class Making:
 
 def shaped(name: str, scale: float, seed: int) -> Trace:
     """A generated trace of Spotify's or Twitter's shape."""
-    from brokerwise.pipeline.shapes.published import SHAPES, Size
+    from brokerwise.pipeline.shapes import SHAPES, Size
 
     size = Size(SHAPES[name], scale)
 

@@ -28,7 +28,7 @@ from brokerwise.show.tables import Fact, Table
 
 if TYPE_CHECKING:
     from brokerwise.pipeline.colocate import Colocated
-    from brokerwise.pipeline.colocate_feedback import Feedback
+    from brokerwise.pipeline.feedback import Feedback
     from brokerwise.storage.place import Place
 
 
@@ -41,8 +41,6 @@ _FIGURES = (
 def colocate_result(found: "Colocated", out: "Place") -> dict[str, Any]:
     """One plan and what limits it; where there is none, its figures are null and
     `reason` says why, `remedy` what would help."""
-    from brokerwise.pipeline import colocate_model
-
     plan, topics = found.plan, found.topics
     result = {
         **quality(plan),
@@ -55,8 +53,8 @@ def colocate_result(found: "Colocated", out: "Place") -> dict[str, Any]:
         "targets_ms": sorted(set(topics.target_ms.tolist()))[:10],
         "full": None if plan.objective is None else _full(found),
         "observed": None if found.feedback is None else _observed(found.feedback),
-        "outside": int(np.count_nonzero(colocate_model.outside(topics, found.model))),
-        "model_source": colocate_model.source_of(found.model),
+        "outside": int(np.count_nonzero(found.model.outside(topics))),
+        "model_source": found.model.source,
         "source_digest": found.source.digest,
         "model_digest": found.model.header.digest,
         **origin(plan, out, None if found.header is None else found.header.digest),

@@ -44,13 +44,13 @@ from brokerwise.show.view import (
 )
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import (
+    HEADER,
     PlanHeader,
     read_fleet,
     read_plan,
     read_plan_header,
     read_plan_runs,
 )
-from brokerwise.storage.plan_kind import HEADER
 from brokerwise.storage.workload import (
     WorkloadHeader,
     read_header,

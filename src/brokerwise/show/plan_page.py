@@ -5,8 +5,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
-from brokerwise.auditing.case import open_case
 from brokerwise.auditing.colocation import audit_colocation_directory
+from brokerwise.auditing.files import open_case
 from brokerwise.auditing.findings import Findings
 from brokerwise.auditing.memory import audit_case
 from brokerwise.auditing.overlay import audit_overlay_directory
@@ -27,7 +27,7 @@ from brokerwise.show.view import Json, View
 from brokerwise.show.wired_users import open_overlay
 from brokerwise.storage.header import header_content
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan_kind import FORMAT, HEADER, plan_kind
+from brokerwise.storage.plan import FORMAT, HEADER, plan_kind
 
 _Opener: TypeAlias = Callable[[Place, Place | None], View]
 

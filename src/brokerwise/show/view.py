@@ -20,9 +20,9 @@ from brokerwise.show.reports import page_of, result_in
 from brokerwise.show.results import gap_text
 from brokerwise.show.tables import Fact, Table
 from brokerwise.show.wiring_map import Map
+from brokerwise.storage.output import RESULT
 from brokerwise.storage.place import Place
-from brokerwise.storage.result_file import RESULT
-from brokerwise.storage.subscribers import lists_of, open_parquet
+from brokerwise.storage.tables import lists_of, open_parquet
 
 Json = Mapping[str, Any]
 

@@ -1,44 +1,165 @@
-"""A plan directory of kind colocate: read it, write it, its digest."""
+"""A plan directory of kind colocate: its tables, its digest; read it, write it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from brokerwise.model.colocation import ColocationPlan, TopicTable
-from brokerwise.model.errors import DigestMismatchError, InputError
-from brokerwise.model.plan import Status
-from brokerwise.storage.colocation_observed import (
-    OBSERVED,
-    ObservedSet,
-    observed_of_table,
-    observed_table,
-)
-from brokerwise.storage.colocation_tables import (
-    SCHEMAS,
-    colocation_tables,
-    replicas_of_table,
-    topics_of_table,
-)
-from brokerwise.storage.digest import json_digest
-from brokerwise.storage.header import parse_header
-from brokerwise.storage.output import Output
+from brokerwise.model.colocation import ColocationPlan, Replicas, TopicTable
+from brokerwise.model.errors import InputError
+from brokerwise.model.names import Names
+from brokerwise.storage.header import DigestedHeader, parse_header
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan_kind import FORMAT as FORMAT
-from brokerwise.storage.plan_kind import HEADER as HEADER
-from brokerwise.storage.plan_kind import refuse_other_kinds
+from brokerwise.storage.plan import (
+    FORMAT,
+    HEADER,
+    finite,
+    refuse_other_kinds,
+    stated_status,
+)
 from brokerwise.storage.tables import (
     check_numbered,
+    json_digest,
     read_columns,
-    small_table_digest,
-    write_table,
+    table_digests,
+    table_of,
+    verify_tables,
+    write_tables,
 )
 
+TOPICS = pa.schema(
+    [
+        ("topic", pa.int32()),
+        ("name", pa.string()),
+        ("processing_ms", pa.float64()),
+        ("rate_per_second", pa.float64()),
+        ("target_ms", pa.float64()),
+    ]
+)
+ASSIGNMENT = pa.schema(
+    [
+        ("topic", pa.int32()),
+        ("replica", pa.int32()),
+        ("broker", pa.int32()),
+        ("rate_per_second", pa.float64()),
+        ("predicted_p90_ms", pa.float64()),
+        ("target_ms", pa.float64()),
+    ]
+)
+BROKERS = pa.schema(
+    [("broker", pa.int32()), ("topics", pa.int32()), ("load", pa.float64())]
+)
+SCHEMAS = {"topics": TOPICS, "assignment": ASSIGNMENT, "brokers": BROKERS}
+_MS_PER_SECOND = 1000
+OBSERVED = pa.schema(
+    [
+        ("set", pa.int32()),
+        ("topic", pa.int32()),
+        ("rate_per_second", pa.float64()),
+        ("met", pa.int8()),  # 0 or 1
+    ]
+)
 KIND = "colocate"
 TABLES = tuple(SCHEMAS)
 _OBSERVED = "observed"
+
+
+def colocation_tables(plan: ColocationPlan, topics: TopicTable) -> dict[str, pa.Table]:
+    """All of a plan's tables; without a plan no topic has a broker."""
+    replicas = plan.replicas
+    if len(replicas) and int(replicas.topic.max()) >= len(topics):
+        raise InputError(
+            f"topic of replicas: found {int(replicas.topic.max()):,}, the plan is "
+            f"for {len(topics):,} topics"
+        )
+    return {
+        "topics": topics_table(topics),
+        "assignment": table_of(
+            [
+                replicas.topic,
+                replicas.number,
+                replicas.broker,
+                replicas.rate_per_second,
+                replicas.predicted_p90_ms,
+                topics.target_ms[replicas.topic],
+            ],
+            ASSIGNMENT,
+        ),
+        "brokers": _brokers(replicas, topics),
+    }
+
+
+def topics_table(topics: TopicTable) -> pa.Table:
+    columns = [
+        np.arange(len(topics)),
+        topics.names.to_arrow().cast(pa.string()),
+        topics.processing_ms,
+        topics.rate_per_second,
+        topics.target_ms,
+    ]
+    return table_of(columns, TOPICS)
+
+
+def topics_of_table(table: pa.Table) -> TopicTable:
+    figures = ("processing_ms", "rate_per_second", "target_ms")
+    return TopicTable(
+        Names.from_arrow(table["name"]), *(table[name].to_numpy() for name in figures)
+    )
+
+
+def replicas_of_table(table: pa.Table) -> Replicas:
+    columns = ("topic", "replica", "broker", "rate_per_second", "predicted_p90_ms")
+    return Replicas(*(table[name].to_numpy() for name in columns))
+
+
+def _brokers(replicas: Replicas, topics: TopicTable) -> pa.Table:
+    count = replicas.brokers
+    spent = topics.processing_ms[replicas.topic] * replicas.rate_per_second
+    load = np.bincount(replicas.broker, spent / _MS_PER_SECOND, minlength=count)
+    number = np.bincount(replicas.broker, minlength=count)
+    return table_of([np.arange(count), number, load], BROKERS)
+
+
+@dataclass(frozen=True)
+class ObservedSet:
+    """Topics, ascending, that shared a broker at these rates; whether all of them met
+    their targets."""
+
+    topics: tuple[int, ...]
+    rates: tuple[float, ...]
+    met: bool
+
+
+def observed_table(observed: Sequence[ObservedSet]) -> pa.Table:
+    sizes = [len(one.topics) for one in observed]
+    columns = [
+        np.repeat(np.arange(len(observed)), sizes),
+        [topic for one in observed for topic in one.topics],
+        [rate for one in observed for rate in one.rates],
+        np.repeat(np.array([one.met for one in observed], np.int8), sizes),
+    ]
+    return table_of(columns, OBSERVED)
+
+
+def observed_of_table(table: pa.Table) -> tuple[ObservedSet, ...]:
+    """The sets that a table holds, one after the other."""
+    numbers = table["set"].to_numpy()
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    if not np.array_equal(numbers[starts], np.arange(len(starts))):
+        raise InputError("observed: sets must be numbered from 0, in order")
+    ends = np.append(starts[1:], len(numbers))
+    columns = [table[name].to_pylist() for name in ("topic", "rate_per_second", "met")]
+    return tuple(
+        ObservedSet(
+            tuple(columns[0][start:end]),
+            tuple(columns[1][start:end]),
+            bool(columns[2][start]),
+        )
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -62,7 +183,7 @@ class Follows:
 
 
 @dataclass(frozen=True)
-class ColocationHeader:
+class ColocationHeader(DigestedHeader):
     """What `plan.json` says; `digest` is over everything that runs later.
 
     `source` is what the topics were read from, `model` what predicted; `follows` is
@@ -91,10 +212,6 @@ class ColocationHeader:
     reason: str = ""
     format: int = FORMAT
     digest: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
 
     def content_digest(self) -> str:
         parts = [self.kind, self.k, self.margin]
@@ -139,13 +256,9 @@ def write_colocation_plan(
 ) -> ColocationHeader:
     """Write a plan from memory; it appears when it is complete."""
     background = Background(source, model, follows, observed)
-    output = Output.begin(place, HEADER, force=force)
-    try:
+    with new_output(place, HEADER, force=force) as output:
         header = stage_colocation_plan(output, plan, topics, background)
         output.commit(header.as_json())
-    except BaseException:
-        output.abort()
-        raise
     return header
 
 
@@ -159,25 +272,23 @@ def stage_colocation_plan(
     tables = colocation_tables(plan, topics)
     if background.observed:
         tables[_OBSERVED] = observed_table(background.observed)
-    files = {name: output.file(name) for name in tables}
-    for name, table in tables.items():
-        write_table(output.root / files[name], table)
+    files = write_tables(output, tables)
     return ColocationHeader(
         kind=plan.kind,
         status=plan.status.value,
         objective=plan.objective,
         bound=plan.bound,
-        gap=_finite(plan.gap),
+        gap=finite(plan.gap),
         algorithm=plan.algorithm,
         k=plan.k,
         margin=plan.margin,
         seed=plan.seed,
         source=background.source,
         model=background.model,
-        figures={name: _finite(value) for name, value in plan.figures.items()},
+        figures={name: finite(value) for name, value in plan.figures.items()},
         options=plan.options,
         seconds=plan.seconds,
-        digests={name: small_table_digest(table) for name, table in tables.items()},
+        digests=table_digests(tables),
         tables=files,
         follows=background.follows,
         reason=plan.reason,
@@ -219,12 +330,13 @@ def read_colocation_plan(place: Place) -> StoredColocation:
     """
     header = read_colocation_header(place)
     tables = read_colocation_tables(place, header)
-    verify_colocation_digests(place, header, tables)
+    verify_tables(place, header.tables, tables, header.digests)
+    header.verify(place / HEADER)
     for name in ("topics", "brokers"):
         check_numbered(place / header.tables[name], tables[name].column(0))
     plan = ColocationPlan(
         algorithm=header.algorithm,
-        status=_status(place, header),
+        status=stated_status(place, header.status),
         objective=header.objective,
         bound=header.bound,
         replicas=replicas_of_table(tables["assignment"]),
@@ -245,33 +357,3 @@ def observed_in(tables: Mapping[str, pa.Table]) -> tuple[ObservedSet, ...]:
     if _OBSERVED not in tables:
         return ()
     return observed_of_table(tables[_OBSERVED])
-
-
-def verify_colocation_digests(
-    place: Place, header: ColocationHeader, tables: Mapping[str, pa.Table]
-) -> None:
-    """Refuse a plan that is not the one that was approved."""
-    for name, table in tables.items():
-        digest = small_table_digest(table)
-        if digest != header.digests[name]:
-            file = place / header.tables[name]
-            raise DigestMismatchError(str(file), digest, header.digests[name])
-    if header.content_digest() != header.digest:
-        raise DigestMismatchError(
-            f"{place / HEADER}", header.content_digest(), header.digest
-        )
-
-
-def _finite(figure: Any) -> Any:
-    """JSON has no infinity: a share of nothing is null."""
-    return None if isinstance(figure, float) and not isfinite(figure) else figure
-
-
-def _status(place: Place, header: ColocationHeader) -> Status:
-    try:
-        return Status(header.status)
-    except ValueError as cause:
-        raise InputError(
-            f"{place / HEADER}: found status {header.status!r}, "
-            f"expected {', '.join(Status)}"
-        ) from cause

@@ -6,10 +6,33 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from brokerwise.model.errors import InputError
+from brokerwise.model.errors import DigestMismatchError, InputError
 from brokerwise.storage.place import Place
 
 Header = TypeVar("Header")
+
+
+class DigestedHeader:
+    """A header that carries the digest of its content; computed if none is given.
+
+    For frozen dataclasses with a field `digest`.
+    """
+
+    digest: str
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            object.__setattr__(self, "digest", self.content_digest())
+
+    def content_digest(self) -> str:
+        """The digest of everything that is relied on later."""
+        raise NotImplementedError
+
+    def verify(self, file: Place) -> None:
+        """Refuse a header, read from `file`, that was changed."""
+        found = self.content_digest()
+        if found != self.digest:
+            raise DigestMismatchError(str(file), found, self.digest)
 
 
 def parse_header(

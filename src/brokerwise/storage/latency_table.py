@@ -12,8 +12,7 @@ import pyarrow.csv as pacsv
 from brokerwise.model.arrays import Bools, Float64s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import open_parquet
-from brokerwise.storage.tables import readable, small_table_digest
+from brokerwise.storage.tables import open_parquet, readable, small_table_digest
 
 
 @dataclass(frozen=True)

@@ -1,44 +1,136 @@
-"""A plan directory of kind overlay: read it, write it, its digest."""
+"""A plan directory of kind overlay: its tables, its digest; read it, write it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from brokerwise.model.errors import DigestMismatchError, InputError
+from brokerwise.model.arrays import Float64s
+from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan, Trees
-from brokerwise.model.plan import Status
-from brokerwise.storage.digest import json_digest
-from brokerwise.storage.header import parse_header
+from brokerwise.model.subchannels import Subchannels
+from brokerwise.storage.header import DigestedHeader, parse_header
 from brokerwise.storage.network import network_digest as digest_of
-from brokerwise.storage.output import Output
-from brokerwise.storage.overlay_tables import (
-    BROKERS,
-    TREES,
-    USERS,
-    overlay_tables,
-    subchannels_schema,
-)
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan_kind import FORMAT as FORMAT
-from brokerwise.storage.plan_kind import HEADER as HEADER
-from brokerwise.storage.plan_kind import refuse_other_kinds
+from brokerwise.storage.plan import (
+    FORMAT,
+    HEADER,
+    finite,
+    refuse_other_kinds,
+    stated_status,
+)
 from brokerwise.storage.tables import (
     check_numbered,
+    json_digest,
     read_columns,
-    small_table_digest,
-    write_table,
+    table_digests,
+    table_of,
+    verify_tables,
+    write_tables,
 )
 
+USERS = pa.schema([("user", pa.int32()), ("broker", pa.int32())])
+BROKERS = pa.schema(
+    [
+        ("broker", pa.int32()),
+        ("name", pa.string()),
+        ("capacity", pa.int64()),
+        ("load", pa.int64()),
+        ("users", pa.int64()),
+    ]
+)
+TREES = pa.schema(
+    [
+        ("source", pa.int32()),
+        ("subchannel", pa.int32()),
+        ("from", pa.int32()),
+        ("to", pa.int32()),
+    ]
+)
 KIND = "overlay"
 TABLES = ("users", "brokers", "trees", "subchannels")
 
 
+def subchannels_schema(attributes: Sequence[str]) -> pa.Schema:
+    ends = [f"{name}_{end}" for name in attributes for end in ("low", "high")]
+    columns = [("subchannel", pa.int32()), *((end, pa.float64()) for end in ends)]
+    return pa.schema(columns)
+
+
+def overlay_tables(plan: OverlayPlan, network: Network) -> dict[str, pa.Table]:
+    """All of a plan's tables; without a plan no user has a broker."""
+    _check_fits(plan, network)
+    return {
+        "users": table_of([np.arange(len(plan.broker)), plan.broker], USERS),
+        "brokers": _brokers(plan, network),
+        "trees": table_of(
+            [
+                plan.trees.source,
+                plan.trees.subchannel,
+                plan.trees.parent,
+                plan.trees.child,
+            ],
+            TREES,
+        ),
+        "subchannels": _subchannels(network.subchannels),
+    }
+
+
+def _check_fits(plan: OverlayPlan, network: Network) -> None:
+    """Refuse a plan that was made for another network."""
+    homes, users, brokers = plan.broker, network.users, network.brokers
+    if plan.objective is not None and len(homes) != users:
+        raise InputError(
+            f"overlay plan: found {len(homes):,} users, expected {users:,}"
+        )
+    if len(homes) and not 0 <= homes.min() <= homes.max() < brokers:
+        wrong = homes.min() if homes.min() < 0 else homes.max()
+        raise InputError(
+            f"overlay plan: found broker {wrong:,}, expected from 0 to {brokers - 1:,}"
+        )
+    if len(plan.load) not in (0, brokers):
+        raise InputError(
+            f"overlay plan: found loads of {len(plan.load):,} brokers, "
+            f"expected {brokers:,}"
+        )
+
+
+def bounds_of(subchannels: Subchannels) -> list[Float64s]:
+    """For each attribute the lower, then the upper bound of each sub-channel."""
+    cells = np.unravel_index(np.arange(len(subchannels)), subchannels.shape)
+    bounds = []
+    for axis, interval in zip(subchannels.axes, cells, strict=True):
+        edges = np.asarray(axis.edges)
+        bounds += [edges[interval], edges[interval + 1]]
+    return bounds
+
+
+def _brokers(plan: OverlayPlan, network: Network) -> pa.Table:
+    load = plan.load if len(plan.load) else np.zeros(network.brokers, np.int64)
+    return table_of(
+        [
+            np.arange(network.brokers),
+            network.broker_names.to_arrow(),
+            network.capacity,
+            load,
+            np.bincount(plan.broker, minlength=network.brokers),
+        ],
+        BROKERS,
+    )
+
+
+def _subchannels(subchannels: Subchannels) -> pa.Table:
+    attributes = [axis.attribute for axis in subchannels.axes]
+    columns = [np.arange(len(subchannels)), *bounds_of(subchannels)]
+    return table_of(columns, subchannels_schema(attributes))
+
+
 @dataclass(frozen=True)
-class OverlayHeader:
+class OverlayHeader(DigestedHeader):
     """What `plan.json` says; `digest` is over everything that runs later.
 
     `objective` and `bound` are whole thousandths of the network's cost unit.
@@ -66,10 +158,6 @@ class OverlayHeader:
     format: int = FORMAT
     digest: str = ""
 
-    def __post_init__(self) -> None:
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
-
     def content_digest(self) -> str:
         return json_digest(
             [self.kind, self.tree, self.network["digest"], dict(self.digests)]
@@ -89,7 +177,7 @@ class OverlayTables:
     subchannels: pa.Table
 
     def digests(self) -> dict[str, str]:
-        return {name: small_table_digest(getattr(self, name)) for name in TABLES}
+        return table_digests(vars(self))
 
 
 def write_overlay_plan(
@@ -104,14 +192,10 @@ def write_overlay_plan(
 
     `network_place` is where the network is, or will be, on disk.
     """
-    output = Output.begin(place, HEADER, force=force)
-    try:
+    with new_output(place, HEADER, force=force) as output:
         digest = digest_of(network)
         header = stage_overlay_plan(output, plan, network, network_place, digest)
         output.commit(header.as_json())
-    except BaseException:
-        output.abort()
-        raise
     return header
 
 
@@ -124,15 +208,13 @@ def stage_overlay_plan(
 ) -> OverlayHeader:
     """Write all but the header of a plan from memory."""
     tables = overlay_tables(plan, network)
-    files = {name: output.file(name) for name in tables}
-    for name, table in tables.items():
-        write_table(output.root / files[name], table)
+    files = write_tables(output, tables)
     return OverlayHeader(
         kind=plan.kind,
         status=plan.status.value,
         objective=plan.objective,
         bound=plan.bound,
-        gap=_finite(plan.gap),
+        gap=finite(plan.gap),
         algorithm=plan.algorithm,
         tree=plan.tree,
         seed=plan.seed,
@@ -141,10 +223,10 @@ def stage_overlay_plan(
             "digest": network_digest,
         },
         attributes=tuple(axis.attribute for axis in network.subchannels.axes),
-        figures={name: _finite(value) for name, value in plan.figures.items()},
+        figures={name: finite(value) for name, value in plan.figures.items()},
         options=plan.options,
         seconds=plan.seconds,
-        digests={name: small_table_digest(table) for name, table in tables.items()},
+        digests=table_digests(tables),
         tables=files,
         reason=plan.reason,
     )
@@ -185,13 +267,14 @@ def read_overlay_plan(place: Place) -> OverlayPlan:
     """
     header = read_overlay_header(place)
     tables = read_overlay_tables(place, header)
-    verify_overlay_digests(place, header, tables)
+    verify_tables(place, header.tables, vars(tables), header.digests)
+    header.verify(place / HEADER)
     for name in ("users", "brokers"):
         ids = getattr(tables, name).column(0)
         check_numbered(place / header.tables[name], ids)
     return OverlayPlan(
         algorithm=header.algorithm,
-        status=_status(place, header),
+        status=stated_status(place, header.status),
         objective=header.objective,
         bound=header.bound,
         broker=tables.users["broker"].to_numpy(),
@@ -206,34 +289,5 @@ def read_overlay_plan(place: Place) -> OverlayPlan:
     )
 
 
-def verify_overlay_digests(
-    place: Place, header: OverlayHeader, tables: OverlayTables
-) -> None:
-    """Refuse a plan that is not the one that was approved."""
-    for name, digest in tables.digests().items():
-        if digest != header.digests[name]:
-            file = place / header.tables[name]
-            raise DigestMismatchError(str(file), digest, header.digests[name])
-    if header.content_digest() != header.digest:
-        raise DigestMismatchError(
-            f"{place / HEADER}", header.content_digest(), header.digest
-        )
-
-
 def trees_of_table(table: pa.Table) -> Trees:
     return Trees(*(table[name].to_numpy() for name in TREES.names))
-
-
-def _finite(figure: Any) -> Any:
-    """JSON has no infinity: a share of nothing is null."""
-    return None if isinstance(figure, float) and not isfinite(figure) else figure
-
-
-def _status(place: Place, header: OverlayHeader) -> Status:
-    try:
-        return Status(header.status)
-    except ValueError as cause:
-        raise InputError(
-            f"{place / HEADER}: found status {header.status!r}, "
-            f"expected {', '.join(Status)}"
-        ) from cause

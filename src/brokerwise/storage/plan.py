@@ -12,29 +12,26 @@ import pyarrow as pa
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Fleet
-from brokerwise.model.interests import Interests
+from brokerwise.model.interests import BLOCK, Interests
 from brokerwise.model.placement import Placement
 from brokerwise.model.plan import Brokers, Plan, Status
 from brokerwise.model.workload import Weights
-from brokerwise.storage.digest import BLOCK, block_digest, json_digest, table_digest
-from brokerwise.storage.header import parse_header
-from brokerwise.storage.output import Output
+from brokerwise.storage.header import DigestedHeader, header_content, parse_header
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan_kind import FORMAT as FORMAT
-from brokerwise.storage.plan_kind import HEADER as HEADER
-from brokerwise.storage.plan_kind import refuse_other_kinds
-from brokerwise.storage.subscribers import (
+from brokerwise.storage.subscribers import blocks_per_part
+from brokerwise.storage.tables import (
     LISTS,
-    blocks_per_part,
+    block_digest,
+    json_digest,
     list_array,
     lists_of,
     open_parquet,
     parquet_writer,
-)
-from brokerwise.storage.tables import (
     read_small_table,
-    small_table_digest,
-    write_table,
+    table_digest,
+    table_digests,
+    write_tables,
 )
 from brokerwise.storage.weights import (
     check_weighted,
@@ -43,6 +40,8 @@ from brokerwise.storage.weights import (
     weights_of,
 )
 
+HEADER = "plan.json"
+FORMAT = 1
 KINDS = ("provision", "fill")
 _KEYS = {
     "workload": ("path", "digest"),
@@ -59,8 +58,41 @@ PLACEMENT = pa.schema(
 )
 
 
+def plan_kind(place: Place) -> str:
+    """The kind that plan.json states; nothing else of the plan is looked at."""
+    content = header_content(place, HEADER, format=FORMAT)
+    kind = content.get("kind")
+    if not isinstance(kind, str):
+        raise InputError(f"{place / HEADER}: found kind {kind!r}, expected a name")
+    return kind
+
+
+def refuse_other_kinds(place: Place, *kinds: str) -> None:
+    """Refuse a plan that is not of one of these kinds."""
+    kind = plan_kind(place)
+    if kind not in kinds:
+        raise InputError(
+            f"{place} is a plan of kind {kind!r}, expected {' or '.join(kinds)}"
+        )
+
+
+def stated_status(place: Place, status: str) -> Status:
+    """The status that plan.json states; another word is refused."""
+    try:
+        return Status(status)
+    except ValueError as cause:
+        raise InputError(
+            f"{place / HEADER}: found status {status!r}, expected {', '.join(Status)}"
+        ) from cause
+
+
+def finite(figure: Any) -> Any:
+    """JSON has no infinity: a share of nothing is null."""
+    return None if isinstance(figure, float) and not isfinite(figure) else figure
+
+
 @dataclass(frozen=True)
-class PlanHeader:
+class PlanHeader(DigestedHeader):
     """What `plan.json` says; `digest` is over everything that runs later.
 
     `weighted` is there for plans with weights only: how many topics or subscribers
@@ -91,10 +123,6 @@ class PlanHeader:
     weighted: Mapping[str, int] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
 
     def content_digest(self) -> str:
         return json_digest(
@@ -130,13 +158,9 @@ def write_plan(
     force: bool = False,
 ) -> PlanHeader:
     """Write a plan from memory; it appears when it is complete."""
-    output = Output.begin(place, HEADER, force=force)
-    try:
+    with new_output(place, HEADER, force=force) as output:
         header = stage_plan(output, plan, workload, workload_digest)
         output.commit(header.as_json())
-    except BaseException:
-        output.abort()
-        raise
     return header
 
 
@@ -169,16 +193,13 @@ def finish_plan_header(
         "assignment": _assignment_table(plan.placement),
         **weight_tables(plan.weights),
     }
-    files = {name: output.file(name) for name in tables}
-    for name, table in tables.items():
-        write_table(output.root / files[name], table)
+    files = write_tables(output, tables)
     return PlanHeader(
         kind=plan.kind,
         status=plan.status.value,
         objective=plan.objective,
         bound=plan.bound,
-        # JSON has no infinity: a gap that is no share of the objective is null.
-        gap=plan.gap if plan.gap is not None and isfinite(plan.gap) else None,
+        gap=finite(plan.gap),
         algorithm=plan.algorithm,
         seed=plan.seed,
         threshold=plan.threshold,
@@ -196,7 +217,7 @@ def finish_plan_header(
         options=plan.options,
         seconds=plan.seconds,
         digests={
-            **{name: small_table_digest(table) for name, table in tables.items()},
+            **table_digests(tables),
             "placement": table_digest(d for part in parts.values() for d in part),
         },
         files={"placement": list(parts)},

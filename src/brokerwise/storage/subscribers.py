@@ -6,18 +6,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from brokerwise.model.arrays import Float64s, Int32s, Int64s
 from brokerwise.model.errors import InputError
+from brokerwise.model.interests import BLOCK
 from brokerwise.model.names import Names
 from brokerwise.model.workload import NO_THRESHOLD
-from brokerwise.storage.digest import BLOCK, block_digest
 from brokerwise.storage.place import Place
+from brokerwise.storage.tables import (
+    block_digest,
+    list_array,
+    lists_of,
+    open_parquet,
+    parquet_writer,
+)
 
 PAIRS_PER_PART = 2_000_000
-COMPRESSION = "zstd"
-LISTS = pa.list_(pa.field("element", pa.int32(), nullable=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,20 +117,6 @@ def _digests(block: Block) -> tuple[bytes, bytes]:
     )
 
 
-def lists_of(column: pa.ChunkedArray) -> tuple[Int64s, Int32s]:
-    """Offsets from zero, and values, of a column of lists."""
-    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    values = array.values.to_numpy()[offsets[0] : offsets[-1]]
-    return offsets - offsets[0], values
-
-
-def list_array(offsets: Int64s, values: Int32s) -> pa.Array:
-    return pa.ListArray.from_arrays(
-        pa.array(offsets, pa.int32()), pa.array(values), type=LISTS
-    )
-
-
 def _interests_table(block: Block) -> pa.Table:
     return pa.table(
         {
@@ -177,31 +167,6 @@ def _check_ids(root: Place, file: str, table: pa.Table, first: pa.Table) -> None
 
 def _filled(column: pa.ChunkedArray, value: float) -> Any:
     return column.combine_chunks().fill_null(value).to_numpy(zero_copy_only=False)
-
-
-def parquet_writer(place: Place, schema: pa.Schema) -> pq.ParquetWriter:
-    filesystem, path = place.open()
-    return pq.ParquetWriter(
-        path,
-        schema,
-        filesystem=filesystem,
-        compression=COMPRESSION,
-        use_dictionary=False,
-        write_statistics=["subscriber"],
-    )
-
-
-def open_parquet(place: Place) -> pq.ParquetFile:
-    """A Parquet file that a header names; one that is not there is refused."""
-    filesystem, path = place.open()
-    try:
-        return pq.ParquetFile(filesystem.open_input_file(path))
-    except FileNotFoundError as cause:
-        raise InputError(
-            f"{place} is missing: the directory is not complete"
-        ) from cause
-    except pa.ArrowInvalid as cause:
-        raise InputError(f"{place} cannot be read: {cause}") from cause
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

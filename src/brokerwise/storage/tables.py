@@ -1,22 +1,67 @@
 """Parquet files of one table: write them, digest them, and read those whose columns
-are known beforehand, or refuse them by name."""
+are known beforehand, or refuse them by name.
 
-from collections.abc import Callable, Sequence
+A table's digest is SHA-256 over the digests of its canonical blocks of 65,536
+ids, so blocks can be hashed where they are written and in any order.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from brokerwise.model.errors import InputError
-from brokerwise.storage.digest import block_digest, json_digest
+from brokerwise.model.arrays import Int32s, Int64s
+from brokerwise.model.errors import DigestMismatchError, InputError
+from brokerwise.model.names import Names
+from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import COMPRESSION, open_parquet
 
+COMPRESSION = "zstd"
+LISTS = pa.list_(pa.field("element", pa.int32(), nullable=False))
 Result = TypeVar("Result")
-
 NO_COLUMNS = pa.schema([])
+
+
+def block_digest(*columns: npt.NDArray[Any] | Names | None) -> bytes:
+    """The digest of one block: each column's length and little-endian values.
+
+    Equal numbers of one type have equal digests: there is one zero and one NaN.
+    """
+    digest = hashlib.sha256()
+    for column in columns:
+        for values in _values(column):
+            little = values.astype(values.dtype.newbyteorder("<"), copy=False)
+            digest.update(len(values).to_bytes(8, "little"))
+            digest.update(np.ascontiguousarray(little).data)
+    return digest.digest()
+
+
+def table_digest(blocks: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(blocks)).hexdigest()
+
+
+def json_digest(content: Any) -> str:
+    """The digest of a small JSON value, whatever the order of its keys."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _values(column: npt.NDArray[Any] | Names | None) -> list[npt.NDArray[Any]]:
+    if column is None:
+        return [np.zeros(0, np.uint8)]
+    if isinstance(column, Names):
+        start, end = column.offsets[0], column.offsets[-1]
+        return [np.diff(column.offsets), column.data[start:end]]
+    if column.dtype.kind == "f":
+        column = column + 0.0  # -0.0 becomes 0.0
+        column[np.isnan(column)] = np.nan
+    return [column]
 
 
 def table_of(columns: Sequence[Any], schema: pa.Schema) -> pa.Table:
@@ -31,6 +76,14 @@ def table_of(columns: Sequence[Any], schema: pa.Schema) -> pa.Table:
 def write_table(place: Place, table: pa.Table) -> None:
     filesystem, path = place.open()
     pq.write_table(table, path, filesystem=filesystem, compression=COMPRESSION)
+
+
+def write_tables(output: Output, tables: Mapping[str, pa.Table]) -> dict[str, str]:
+    """Write the tables of an output; returns the name of each one's file."""
+    files = {name: output.file(name) for name in tables}
+    for name, table in tables.items():
+        write_table(output.root / files[name], table)
+    return files
 
 
 def read_small_table(place: Place) -> pa.Table:
@@ -48,6 +101,22 @@ def small_table_digest(table: pa.Table) -> str:
         else:
             columns.append(block_digest(values.to_numpy()).hex())
     return json_digest([table.column_names, columns])
+
+
+def table_digests(tables: Mapping[str, pa.Table]) -> dict[str, str]:
+    return {name: small_table_digest(table) for name, table in tables.items()}
+
+
+def verify_tables(
+    place: Place,
+    files: Mapping[str, str],
+    tables: Mapping[str, pa.Table],
+    digests: Mapping[str, str],
+) -> None:
+    """Refuse tables of a directory whose digests are not these."""
+    for name, found in table_digests(tables).items():
+        if found != digests[name]:
+            raise DigestMismatchError(str(place / files[name]), found, digests[name])
 
 
 def read_columns(place: Place, expected: pa.Schema, *, exact: bool) -> pa.Table:
@@ -125,3 +194,42 @@ def _same(found: pa.DataType, expected: pa.DataType) -> bool:
     if pa.types.is_large_string(found):
         return bool(pa.types.is_string(expected))
     return bool(found == expected)
+
+
+def lists_of(column: pa.ChunkedArray) -> tuple[Int64s, Int32s]:
+    """Offsets from zero, and values, of a column of lists."""
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    values = array.values.to_numpy()[offsets[0] : offsets[-1]]
+    return offsets - offsets[0], values
+
+
+def list_array(offsets: Int64s, values: Int32s) -> pa.Array:
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()), pa.array(values), type=LISTS
+    )
+
+
+def parquet_writer(place: Place, schema: pa.Schema) -> pq.ParquetWriter:
+    filesystem, path = place.open()
+    return pq.ParquetWriter(
+        path,
+        schema,
+        filesystem=filesystem,
+        compression=COMPRESSION,
+        use_dictionary=False,
+        write_statistics=["subscriber"],
+    )
+
+
+def open_parquet(place: Place) -> pq.ParquetFile:
+    """A Parquet file that a header names; one that is not there is refused."""
+    filesystem, path = place.open()
+    try:
+        return pq.ParquetFile(filesystem.open_input_file(path))
+    except FileNotFoundError as cause:
+        raise InputError(
+            f"{place} is missing: the directory is not complete"
+        ) from cause
+    except pa.ArrowInvalid as cause:
+        raise InputError(f"{place} cannot be read: {cause}") from cause

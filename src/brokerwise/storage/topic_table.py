@@ -15,8 +15,7 @@ from brokerwise.model.colocation import TopicTable
 from brokerwise.model.errors import InputError
 from brokerwise.model.names import MAX_NAME_BYTES, Names
 from brokerwise.storage.place import Place
-from brokerwise.storage.topics import read_topic_columns
-from brokerwise.storage.workload import HEADER, read_header
+from brokerwise.storage.workload import HEADER, read_header, read_topic_columns
 
 REQUIRED = ("topic", "processing_ms", "rate_per_second")
 OPTIONAL = ("target_ms",)

@@ -1,20 +1,20 @@
 """A workload directory: read it, write it, and what its header says."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from brokerwise.model.arrays import Int64s
+from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import DigestMismatchError, InputError
-from brokerwise.model.interests import Interests
+from brokerwise.model.interests import BLOCK, Interests
 from brokerwise.model.names import Names
 from brokerwise.model.workload import Workload
-from brokerwise.storage.digest import BLOCK, json_digest, table_digest
-from brokerwise.storage.header import parse_header
-from brokerwise.storage.output import Output
+from brokerwise.storage.header import DigestedHeader, parse_header
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
 from brokerwise.storage.subscribers import (
     Block,
@@ -25,15 +25,103 @@ from brokerwise.storage.subscribers import (
     read_part,
     write_part,
 )
-from brokerwise.storage.topics import TopicColumns, read_topic_columns, write_topics
+from brokerwise.storage.tables import (
+    COMPRESSION,
+    NO_COLUMNS,
+    block_digest,
+    check_columns,
+    json_digest,
+    open_parquet,
+    refuse_missing_values,
+    table_digest,
+)
 
+_COLUMNS = ("topic", "name", "rate")
+_OPTIONAL = pa.schema([("publishers", pa.int64()), ("processing_ms", pa.float64())])
 HEADER = "workload.json"
 FORMAT = 1
 _DIGESTS = ("topics", "interests", "subscribers")
 
 
+@dataclass(frozen=True, eq=False)
+class TopicColumns:
+    """What is known of each topic, in order of their ids; None: of none of them."""
+
+    rates: Int64s
+    names: Names
+    publishers: Int64s | None = None
+    processing_ms: Float64s | None = None
+
+    @classmethod
+    def of(cls, workload: Workload) -> "TopicColumns":
+        return cls(
+            workload.rates,
+            workload.topic_names,
+            workload.publishers,
+            workload.processing_ms,
+        )
+
+    def digest(self) -> str:
+        """The same whether there was ever a column for what is not known."""
+        known = self.publishers is not None or self.processing_ms is not None
+        more = (self.publishers, self.processing_ms) if known else ()
+        blocks = []
+        for start in range(0, len(self.rates), BLOCK):
+            end = start + BLOCK
+            names = Names(self.names.data, self.names.offsets[start : end + 1])
+            optional = [None if c is None else c[start:end] for c in more]
+            blocks.append(block_digest(self.rates[start:end], names, *optional))
+        return table_digest(blocks)
+
+
+def write_topics(root: Place, name: str, topics: TopicColumns) -> str:
+    """Write the topics table; returns its digest."""
+    columns: dict[str, Any] = {
+        "topic": np.arange(len(topics.rates), dtype=np.int32),
+        "name": topics.names.to_arrow(),
+        "rate": topics.rates,
+    }
+    for column in _OPTIONAL.names:
+        if (values := getattr(topics, column)) is not None:
+            columns[column] = values
+    filesystem, path = (root / "topics" / name).open()
+    pq.write_table(
+        pa.table(columns),
+        path,
+        filesystem=filesystem,
+        compression=COMPRESSION,
+        row_group_size=BLOCK,
+        use_dictionary=False,
+    )
+    return topics.digest()
+
+
+def read_topic_columns(place: Place, files: Iterable[str]) -> TopicColumns:
+    """The topics that some files of a workload hold, in order of their ids."""
+    table = pa.concat_tables([_read_topics(place / "topics" / name) for name in files])
+    if not np.array_equal(table["topic"], np.arange(len(table))):
+        raise InputError(f"{place}: the topics must be numbered from 0, in order")
+    held = table.column_names
+    return TopicColumns(
+        table["rate"].to_numpy(),
+        Names.from_arrow(table["name"]),
+        *(table[f].to_numpy() if f in held else None for f in _OPTIONAL.names),
+    )
+
+
+def _read_topics(file: Place) -> pa.Table:
+    with open_parquet(file) as parquet:
+        held = parquet.schema_arrow
+        check_columns(file, held, NO_COLUMNS, optional=_OPTIONAL)
+        optional = [name for name in _OPTIONAL.names if name in held.names]
+        table = parquet.read(columns=[*_COLUMNS, *optional])
+    for name in optional:
+        refuse_missing_values(file, name, table[name])
+    return table
+
+
 @dataclass(frozen=True)
-class WorkloadHeader:
+class WorkloadHeader(DigestedHeader):
     """What `workload.json` says. `files` names every file that belongs to it."""
 
     topics: int
@@ -46,10 +134,6 @@ class WorkloadHeader:
     made_from: Mapping[str, Any] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.digest:
-            object.__setattr__(self, "digest", self.content_digest())
 
     def content_digest(self) -> str:
         """The digest of everything that a plan depends on."""
@@ -109,8 +193,7 @@ def write_workload(
     made_from: Mapping[str, Any] | None = None,
 ) -> WorkloadHeader:
     """Write a workload from memory; it appears when it is complete."""
-    output = Output.begin(place, HEADER, force=force)
-    try:
+    with new_output(place, HEADER, force=force) as output:
         prepare(output)
         per_part = blocks_per_part(workload.subscribers, workload.pairs)
         blocks = list(_blocks(workload))
@@ -131,9 +214,6 @@ def write_workload(
             made_from=made_from or {},
         )
         output.commit(header.as_json())
-    except BaseException:
-        output.abort()
-        raise
     return header
 
 
@@ -209,10 +289,7 @@ def verify_digests(
     for table, digest in found.items():
         if digest != header.digests[table]:
             raise DigestMismatchError(f"{place / table}", digest, header.digests[table])
-    if header.content_digest() != header.digest:
-        raise DigestMismatchError(
-            f"{place / HEADER}", header.content_digest(), header.digest
-        )
+    header.verify(place / HEADER)
 
 
 def _blocks(workload: Workload) -> Iterator[Block]:

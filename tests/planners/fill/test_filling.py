@@ -28,7 +28,7 @@ from tests.tiers import examples
 from brokerwise.model.arrays import Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth
-from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
+from brokerwise.pipeline.trace import RateRange, Uniform, draw_rates, pair_blocks
 from brokerwise.planners.fill import filling
 from brokerwise.planners.fill.columns import pricer, search
 from brokerwise.planners.fill.filling import (

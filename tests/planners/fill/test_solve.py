@@ -19,7 +19,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import Bandwidth, BrokerType, Fleet
 from brokerwise.model.plan import Plan, Status
 from brokerwise.model.workload import PLAIN, Weights, Workload
-from brokerwise.pipeline.uniform import RateRange, Uniform, draw_rates, pair_blocks
+from brokerwise.pipeline.trace import RateRange, Uniform, draw_rates, pair_blocks
 from brokerwise.planners.fill.problem import ALGORITHMS, BOUNDS, Options
 from brokerwise.planners.fill.solve import Problem, solve
 

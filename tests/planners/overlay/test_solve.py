@@ -14,7 +14,7 @@ from brokerwise.auditing.overlay import overlay_violations
 from brokerwise.model.network import Network
 from brokerwise.model.overlay import OverlayPlan
 from brokerwise.model.plan import Status
-from brokerwise.pipeline.network_generate import NetworkSettings, generate
+from brokerwise.pipeline.networks.generate import NetworkSettings, generate
 from brokerwise.planners.control import never
 from brokerwise.planners.overlay import placing
 from brokerwise.planners.overlay.bound import find_prices, lower_bound, priced

@@ -13,7 +13,7 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.fleet import BrokerType, Fleet
 from brokerwise.model.plan import Status
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.savable import savable
+from brokerwise.pipeline.plans import savable
 from brokerwise.planners.provision.packing.pack import PACKINGS
 from brokerwise.planners.provision.portfolio import SELECTIONS, Options
 from brokerwise.planners.provision.solve import Answer, Problem, affordable, solve

@@ -8,7 +8,7 @@ import pytest
 from brokerwise.runtime.load.generator import Record, WrongMessageError
 from brokerwise.runtime.load.series import nearest_rank, rows_of_logs
 from brokerwise.runtime.load.trials import Trial
-from brokerwise.storage.latency_logs import LogFacts, LoggedTopic, write_log
+from brokerwise.storage.latency_data import LogFacts, LoggedTopic, write_log
 
 TRIAL = Trial(
     number=5,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brokerwise.runtime.load.trials import Trial, send_schedule
-from brokerwise.storage.latency_logs import LoggedTopic
+from brokerwise.storage.latency_data import LoggedTopic
 
 
 def trial(*topics: tuple[float, int, float], number: int = 3, seed: int = 7) -> Trial:

@@ -249,7 +249,7 @@ def _unpacked(source: "Source", file: Any) -> Any:
 
 
 def _cells(source: "Source", line: str) -> list[str]:
-    """The cells of a line as `kernels.tokens` splits it; none if it is no row."""
+    """The cells of a line as `kernels.delimited` splits it; none if it is no row."""
     if source.format == "jsonl":
         return [line] if line.strip() else []
     blanks = " \t".replace(chr(source.delimiter), "")

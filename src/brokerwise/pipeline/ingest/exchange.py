@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark import RDD, SparkContext
 
+from brokerwise.model.arrays import Bools, Int32s
 from brokerwise.model.errors import InputError
-from brokerwise.pipeline.ingest.rejects import Tally, merged
+from brokerwise.pipeline.ingest.reasons import Rejects, Tally, merged
 from brokerwise.pipeline.ingest.rows import Rows, read_rows
-from brokerwise.pipeline.ingest.splits import Split
+from brokerwise.pipeline.ingest.sources import Split
 from brokerwise.pipeline.tasks import keep_imports
 
 MOST_OF_REJECTS = 16
@@ -48,6 +49,16 @@ class Buckets:
 
     def of_rejects(self, source: int) -> int:
         return self.data + 1 + source % self.rejects
+
+    def rejected(
+        self, rows: Rows, bad: Bools, reason: Int32s, found: Int32s, tally: Tally
+    ) -> Iterator[Emitted]:
+        """Count the bad rows, and emit them with their reasons and what was found."""
+        if bad.any():
+            index = rows.source.index
+            rejects = Rejects(index, rows.position[bad], reason[bad], found[bad])
+            tally.add_rejects(rejects)
+            yield self.of_rejects(index), rejects
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from brokerwise.model.errors import InputError
 from brokerwise.model.workload import DEFAULT_PERIOD_SECONDS
 from brokerwise.pipeline.ingest import sources as kinds
-from brokerwise.pipeline.ingest.assemble import plan_parts, write_parts
 from brokerwise.pipeline.ingest.exchange import Buckets, Exchange, exchange_rows
 from brokerwise.pipeline.ingest.options import (
     DROP,
@@ -22,26 +21,29 @@ from brokerwise.pipeline.ingest.options import (
 )
 from brokerwise.pipeline.ingest.pairs import (
     EmitPairs,
-    Sorted,
+    SortedRange,
     count_unwanted,
+    plan_parts,
     refuse_too_much,
     sample_bounds,
     sort_pairs,
+    write_parts,
 )
-from brokerwise.pipeline.ingest.rejected import (
+from brokerwise.pipeline.ingest.reasons import Rejects, Tally
+from brokerwise.pipeline.ingest.rejects import (
     count_rejected,
     refuse_repeated,
     refuse_too_many,
     write_rejected,
 )
-from brokerwise.pipeline.ingest.rejects import Rejects, Tally
 from brokerwise.pipeline.ingest.sources import (
     Source,
     Taken,
     columns_taken,
     find_sources,
+    refuse_inside_input,
+    split_sources,
 )
-from brokerwise.pipeline.ingest.splits import split_sources
 from brokerwise.pipeline.ingest.topics import (
     Dictionary,
     EmitTopics,
@@ -50,12 +52,12 @@ from brokerwise.pipeline.ingest.topics import (
 )
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
-from brokerwise.pipeline.sharing import shared
-from brokerwise.storage.output import Output
+from brokerwise.pipeline.tasks import shared
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
-from brokerwise.storage.topics import TopicColumns
 from brokerwise.storage.workload import (
     HEADER,
+    TopicColumns,
     WorkloadHeader,
     finish_header,
     prepare,
@@ -63,7 +65,6 @@ from brokerwise.storage.workload import (
 
 BYTES_PER_RANGE = 24 << 20
 _MOST_OF_TOPICS = 64  # buckets: the driver takes them all in anyway
-_PACKED = 4  # gzip and Parquet hold about so many times their size
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,35 +131,15 @@ def ingest(
     The same rows give the same workload, bit for bit, in whatever order and
     files they come. Interrupting it loses nothing but the work done.
     """
-    _refuse_inside_input(options, out)
+    inputs = (options.pairs, options.rates, options.events, options.subscribers)
+    refuse_inside_input([path for paths in inputs for path in paths], out)
     found = _sources(options)
-    output = Output.begin(out.absolute(), HEADER, force=force)
-    try:
+    with new_output(out.absolute(), HEADER, force=force) as output:
         with session() as spark:
             run = _Run(spark, options, output, str(out), progress, found)
             header, ingested = _ingest(run)
         output.commit(header.as_json())
-    except BaseException:
-        output.abort()
-        raise
     return ingested
-
-
-def _refuse_inside_input(options: IngestOptions, out: Place) -> None:
-    """Output among the input would be taken for input the next time."""
-    target = out.local
-    for path in (
-        *options.pairs,
-        *options.rates,
-        *options.events,
-        *options.subscribers,
-    ):
-        source = Place(path).local
-        if target and source and target.resolve().is_relative_to(source.resolve()):
-            raise InputError(
-                f"--out {out} is in {path}, which is read; nothing was written",
-                hint="Choose an --out beside the input.",
-            )
 
 
 def _sources(options: IngestOptions) -> list[Source]:
@@ -180,7 +161,9 @@ def _ingest(run: _Run) -> tuple[WorkloadHeader, Ingested]:
     prepare(run.output)
     with run.progress.stage("topics"):
         rated, topics = _topics(run)
-        period = _period(run.options, rated.tally)
+        period = rated.tally.period_seconds(
+            "events", run.options.period_seconds, otherwise=DEFAULT_PERIOD_SECONDS
+        )
     with (
         shared(context, Dictionary.of(topics.names)) as dictionary,
         shared(context, topics.rates) as rates,
@@ -289,10 +272,7 @@ def _pairs(run: _Run, dictionary: "Broadcast[Dictionary]") -> _Read:
 
 def _ranges(run: _Run) -> int:
     """How many ranges to sort in: none too large for a task's memory."""
-    size = sum(
-        s.size * (_PACKED if s.gzipped or s.format == "parquet" else 1)
-        for s in run.of("pairs", "subscribers")
-    )
+    size = sum(source.unpacked_bytes for source in run.of("pairs", "subscribers"))
     return -(-size // BYTES_PER_RANGE)
 
 
@@ -304,19 +284,6 @@ def _write_rejected(run: _Run, *reads: _Read) -> list[str]:
                 read.exchange, read.late, run.sources, run.output, len(files)
             )
     return files
-
-
-def _period(options: IngestOptions, tally: Tally) -> int:
-    """The period as told, or the span of the events in whole seconds."""
-    if tally.first_micros is None or tally.last_micros is None:
-        return options.period_seconds or DEFAULT_PERIOD_SECONDS
-    span = max(1, -((tally.first_micros - tally.last_micros) // 1_000_000))
-    if options.period_seconds is not None and options.period_seconds < span:
-        raise InputError(
-            f"--period: found {options.period_seconds:,} s, but the events span "
-            f"{span:,} s; nothing was written"
-        )
-    return options.period_seconds or span
 
 
 def _made_from(run: _Run) -> dict[str, Any]:
@@ -339,7 +306,7 @@ def _summary(
     run: _Run,
     header: WorkloadHeader,
     topics: Topics,
-    ranges: Sequence[Sorted],
+    ranges: Sequence[SortedRange],
     unwanted: int,
     *tallies: Tally,
 ) -> Ingested:

@@ -1,4 +1,5 @@
-"""The pairs: read, told apart by subscriber, and made into lists of topics."""
+"""The pairs: read, told apart by subscriber, made into lists of topics, and written as
+the parts of a workload."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,28 +20,30 @@ from brokerwise.model.arrays import (
     read_only,
 )
 from brokerwise.model.errors import InputError
+from brokerwise.model.interests import BLOCK
 from brokerwise.model.names import Names
-from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
-from brokerwise.pipeline.ingest.rejects import (
-    UNKNOWN_SHOWN,
-    Rejects,
-    Tally,
-    conflicts,
-)
+from brokerwise.pipeline.ingest.reasons import UNKNOWN_SHOWN, Rejects, Tally, conflicts
 from brokerwise.pipeline.ingest.rows import ABSENT, Rows, read_rows
-from brokerwise.pipeline.ingest.splits import Split
+from brokerwise.pipeline.ingest.sources import Split
 from brokerwise.pipeline.ingest.topics import Dictionary
-from brokerwise.storage.digest import BLOCK
+from brokerwise.pipeline.tasks import attempt_name
+from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import list_array
+from brokerwise.storage.subscribers import (
+    Block,
+    PartDigests,
+    blocks_per_part,
+    write_part,
+)
+from brokerwise.storage.tables import list_array, lists_of
 
 _SAMPLE_SPOTS = 1024
 _SPOT_BYTES = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class WantedPairs:
     """Runs of pairs of one subscriber: its name, how many, and their topics."""
 
     data: Bytes
@@ -50,7 +53,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class SubscriberRows:
     """Subscribers from a file of their own, and where each row is."""
 
     data: Bytes
@@ -62,7 +65,7 @@ class Described:
 
 
 @dataclass(frozen=True, eq=False)
-class Dropped:
+class DroppedPairs:
     """Subscribers of pairs that were left out, because their topic has no rate."""
 
     data: Bytes
@@ -70,7 +73,7 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Sorted:
+class SortedRange:
     """A bucket's subscribers, in order, in a scratch file; and what was merged.
 
     `wanted` is a scratch file with a bit for every topic: whether any of these
@@ -118,7 +121,7 @@ class EmitPairs:
             data, _ = kernels.gather(rows.buffer, starts[chosen], ends[chosen])
             yield (
                 bucket,
-                Wanted(
+                WantedPairs(
                     data,
                     (ends[chosen] - starts[chosen]).astype(np.int16),
                     counts[chosen].astype(np.int32),
@@ -134,7 +137,7 @@ class EmitPairs:
         for bucket, chosen in self._ranges(buffer, starts, ends):
             data, _ = kernels.gather(buffer, starts[chosen], ends[chosen])
             lengths: Any = (ends[chosen] - starts[chosen]).astype(np.int16)
-            yield bucket, Dropped(data, lengths)
+            yield bucket, DroppedPairs(data, lengths)
 
     def _subscribers(self, rows: Rows) -> Iterator[Emitted]:
         spans, count = rows.names["name"], len(rows.position)
@@ -146,7 +149,7 @@ class EmitPairs:
             data, _ = kernels.gather(rows.buffer, starts, ends)
             yield (
                 bucket,
-                Described(
+                SubscriberRows(
                     data,
                     (ends - starts).astype(np.int16),
                     thresholds[chosen],
@@ -240,31 +243,31 @@ def sort_pairs(
     scratch: Place,
     rates: "Broadcast[Int64s]",
     attributes: frozenset[str],
-) -> list[Sorted]:
+) -> list[SortedRange]:
     """Sort each range into a scratch file: names in order, topics ascending, once.
 
     `attributes` (threshold, x, y) are what the subscribers have besides a name.
     """
 
-    def task(bucket: int, items: Iterator[Any]) -> Iterator[Sorted]:
+    def task(bucket: int, items: Iterator[Any]) -> Iterator[SortedRange]:
         yield _sort_bucket(list(items), scratch, bucket, rates.value, attributes)
 
     return exchange.read(task)
 
 
 def _sort_bucket(
-    items: list[Wanted | Described | Dropped],
+    items: list[WantedPairs | SubscriberRows | DroppedPairs],
     scratch: Place,
     bucket: int,
     rates: Int64s,
     attributes: frozenset[str],
-) -> Sorted:
-    wanted = [i for i in items if isinstance(i, Wanted)]
-    described = [i for i in items if isinstance(i, Described)]
-    named: list[Wanted | Described] = [*wanted, *described]
-    dropped = _only_dropped(named, [i for i in items if isinstance(i, Dropped)])
+) -> SortedRange:
+    wanted = [i for i in items if isinstance(i, WantedPairs)]
+    described = [i for i in items if isinstance(i, SubscriberRows)]
+    named: list[WantedPairs | SubscriberRows] = [*wanted, *described]
+    dropped = _only_dropped(named, [i for i in items if isinstance(i, DroppedPairs)])
     if not named:
-        return Sorted("", 0, 0, 0, 0, (), dropped=dropped)
+        return SortedRange("", 0, 0, 0, 0, (), dropped=dropped)
     data, offsets = _joined_names(named)
     starts, ends = offsets[:-1], offsets[1:]
     order = kernels.sort_order(data, starts, ends)
@@ -288,7 +291,7 @@ def _sort_bucket(
     if "x" in attributes:
         columns["x"], columns["y"] = places[:, 0], places[:, 1]
     _write_scratch(scratch / file, pa.table(columns))
-    return Sorted(
+    return SortedRange(
         file,
         len(names),
         len(topics),
@@ -301,7 +304,7 @@ def _sort_bucket(
 
 
 def _joined_names(
-    items: Sequence[Wanted | Described | Dropped],
+    items: Sequence[WantedPairs | SubscriberRows | DroppedPairs],
 ) -> tuple[Bytes, Int64s]:
     offsets = np.zeros(sum(len(i.lengths) for i in items) + 1, np.int64)
     np.cumsum(np.concatenate([i.lengths for i in items]), out=offsets[1:])
@@ -309,7 +312,7 @@ def _joined_names(
 
 
 def _only_dropped(
-    named: Sequence[Wanted | Described], dropped: Sequence[Dropped]
+    named: Sequence[WantedPairs | SubscriberRows], dropped: Sequence[DroppedPairs]
 ) -> int:
     """How many subscribers were dropped and are not named by anything else."""
     if not dropped:
@@ -318,7 +321,9 @@ def _only_dropped(
     return everyone - (_distinct_names(named) if named else 0)
 
 
-def _distinct_names(items: Sequence[Wanted | Described | Dropped]) -> int:
+def _distinct_names(
+    items: Sequence[WantedPairs | SubscriberRows | DroppedPairs],
+) -> int:
     data, offsets = _joined_names(items)
     _, firsts = kernels.distinct(data, offsets[:-1], offsets[1:])
     return len(firsts)
@@ -332,7 +337,7 @@ def _write_wanted(scratch: Place, bucket: int, topics: Int32s, count: int) -> st
     return file
 
 
-def count_unwanted(ranges: Sequence[Sorted], scratch: Place, topics: int) -> int:
+def count_unwanted(ranges: Sequence[SortedRange], scratch: Place, topics: int) -> int:
     """How many topics nobody wants. Holds a bit for every topic."""
     wanted = np.zeros(-(-topics // 8), np.uint8)
     for part in ranges:
@@ -341,7 +346,7 @@ def count_unwanted(ranges: Sequence[Sorted], scratch: Place, topics: int) -> int
     return topics - int(np.bitwise_count(wanted).sum())
 
 
-def refuse_too_much(ranges: Sequence[Sorted], rates: Int64s) -> None:
+def refuse_too_much(ranges: Sequence[SortedRange], rates: Int64s) -> None:
     """Refuse a workload whose rates, of topics and pairs, do not add up in 64 bits."""
     total = sum(r.received for r in ranges) + int(rates.sum())
     if total > INT64_MAX:
@@ -358,7 +363,7 @@ def _exact_sum(values: Int64s) -> int:
 
 
 def _lists(
-    wanted: list[Wanted], order: Int64s, owner: Int64s, subscribers: int
+    wanted: list[WantedPairs], order: Int64s, owner: Int64s, subscribers: int
 ) -> tuple[Int64s, Int32s, int]:
     """Each subscriber's topics; also how many pairs there were with repeats."""
     if not wanted:
@@ -374,7 +379,7 @@ def _lists(
 
 
 def _descriptions(
-    described: list[Described], owner: Int64s, subscribers: int
+    described: list[SubscriberRows], owner: Int64s, subscribers: int
 ) -> tuple[Int64s, Float64s, list[Rejects]]:
     """Thresholds and places; of rows that disagree on one subscriber the least
     (by threshold, x, y) is kept, whatever their order."""
@@ -404,3 +409,106 @@ def _write_scratch(place: Place, table: pa.Table) -> None:
         pa.ipc.new_file(stream, table.schema) as writer,
     ):
         writer.write_table(table, BLOCK)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows [start, end) of a scratch file."""
+
+    file: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part to write: for each of its blocks the pieces that make it up."""
+
+    number: int
+    first: int
+    blocks: tuple[tuple[Piece, ...], ...]
+
+
+def plan_parts(ranges: Sequence[SortedRange]) -> list[Part]:
+    """Cut consecutive ranges of subscribers into blocks, and blocks into parts."""
+    ends = np.cumsum([r.subscribers for r in ranges]).astype(int)
+    subscribers = int(ends[-1]) if len(ends) else 0
+    per_part = blocks_per_part(subscribers, sum(r.pairs for r in ranges))
+    blocks = [
+        _pieces(ranges, ends, start, min(start + BLOCK, subscribers))
+        for start in range(0, subscribers, BLOCK)
+    ]
+    return [
+        Part(number, start * BLOCK, tuple(blocks[start : start + per_part]))
+        for number, start in enumerate(range(0, len(blocks), per_part))
+    ]
+
+
+def _pieces(
+    ranges: Sequence[SortedRange],
+    ends: "np.typing.NDArray[np.int_]",
+    start: int,
+    end: int,
+) -> tuple[Piece, ...]:
+    pieces = []
+    at = int(np.searchsorted(ends, start, side="right"))
+    while start < end:
+        first = int(ends[at]) - ranges[at].subscribers
+        stop = min(end, int(ends[at]))
+        if stop > start:
+            pieces.append(Piece(ranges[at].file, start - first, stop - first))
+        start = stop
+        at += 1
+    return tuple(pieces)
+
+
+def write_parts(
+    context: SparkContext, parts: Sequence[Part], scratch: Place, output: Output
+) -> dict[str, PartDigests]:
+    """Write all parts."""
+    tables = ("interests", "subscribers")
+    attempts, run = output.attempts(*tables), output.run
+
+    def task(part: Part) -> tuple[int, str, PartDigests]:
+        name = attempt_name(run, part.number)
+        return part.number, name, write_part(attempts, name, _blocks(part, scratch))
+
+    written = context.parallelize(list(parts), max(1, len(parts))).map(task).collect()
+    digests = {}
+    for number, attempt, digest in sorted(written, key=lambda w: w[0]):
+        name = output.part(number)
+        for table in tables:
+            output.keep(f"{table}/{attempt}", f"{table}/{name}")
+        digests[name] = digest
+    return digests
+
+
+def _blocks(part: Part, scratch: Place) -> Iterator[Block]:
+    first = part.first
+    for pieces in part.blocks:
+        table = pa.concat_tables([_read(scratch, piece) for piece in pieces])
+        offsets, topics = lists_of(table["topics"])
+        held = table.column_names
+        yield Block(
+            first,
+            Names.from_arrow(table["name"].combine_chunks()),
+            offsets,
+            topics,
+            table["threshold"].to_numpy() if "threshold" in held else None,
+            np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()])
+            if "x" in held
+            else None,
+        )
+        first += len(table)
+
+
+def _read(scratch: Place, piece: Piece) -> pa.Table:
+    """Rows of a scratch file, which has batches of BLOCK rows."""
+    filesystem, path = (scratch / piece.file).open()
+    local = (scratch / piece.file).local
+    source = pa.memory_map(path) if local else filesystem.open_input_file(path)
+    with source, pa.ipc.open_file(source) as file:
+        first, last = piece.start // BLOCK, (piece.end - 1) // BLOCK
+        batches = [file.get_batch(i) for i in range(first, last + 1)]
+        table = pa.Table.from_batches(batches)
+        return table.slice(piece.start - first * BLOCK, piece.end - piece.start)

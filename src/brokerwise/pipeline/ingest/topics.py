@@ -13,14 +13,14 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.load import refuse_overflow
 from brokerwise.model.names import Names
 from brokerwise.pipeline.ingest.exchange import Buckets, Emitted, Exchange
-from brokerwise.pipeline.ingest.rejects import Rejects, Tally, conflicts
+from brokerwise.pipeline.ingest.reasons import Rejects, Tally, conflicts
 from brokerwise.pipeline.ingest.rows import Rows
 
 NO_RATE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Rated:
+class RateRows:
     """Names with a value each, and where the value came from."""
 
     data: Bytes
@@ -103,7 +103,7 @@ class EmitTopics:
                 )
                 source = np.full(len(chosen), rows.source.index, np.int32)
                 position = rows.position[keep][chosen]
-                yield bucket, Rated(data, offsets, values[chosen], source, position)
+                yield bucket, RateRows(data, offsets, values[chosen], source, position)
 
 
 def number_topics(
@@ -146,7 +146,7 @@ def number_topics(
 
 
 def _merge(
-    part: Rated, summed: bool, differing: bool, missing_rate: int | None
+    part: RateRows, summed: bool, differing: bool, missing_rate: int | None
 ) -> tuple[Bytes, Int64s, Int64s, int, list[Rejects]]:
     starts, ends = part.offsets[:-1], part.offsets[1:]
     codes, firsts = kernels.distinct(part.data, starts, ends)
@@ -169,9 +169,9 @@ def _merge(
     return data, offsets, rates, duplicates, late
 
 
-def _concatenated(parts: list[Rated]) -> Rated:
+def _concatenated(parts: list[RateRows]) -> RateRows:
     data, offsets = _stacked([(p.data, p.offsets) for p in parts])
-    return Rated(
+    return RateRows(
         data,
         offsets,
         np.concatenate([p.values for p in parts]),

@@ -10,47 +10,57 @@ import numpy as np
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from brokerwise.model.errors import InputError
 from brokerwise.model.grid import Grid
-from brokerwise.pipeline.ingest.assemble import plan_parts, write_parts
 from brokerwise.pipeline.ingest.exchange import Buckets, Exchange, exchange_rows
-from brokerwise.pipeline.ingest.pairs import cut_names, refuse_too_much, sort_pairs
-from brokerwise.pipeline.ingest.rejected import (
+from brokerwise.pipeline.ingest.options import TripOptions, Window
+from brokerwise.pipeline.ingest.pairs import (
+    cut_names,
+    plan_parts,
+    refuse_too_much,
+    sort_pairs,
+    write_parts,
+)
+from brokerwise.pipeline.ingest.records import EmitTrips, find_trips, read_zones
+from brokerwise.pipeline.ingest.regions import (
+    GPS,
+    Drive,
+    RegionTopics,
+    Survey,
+    busiest,
+    count_regions,
+    find_centre,
+    number_topics,
+    sample_names,
+    spread_interests,
+    survey,
+)
+from brokerwise.pipeline.ingest.rejects import (
     count_rejected,
     refuse_too_many,
     write_rejected,
 )
-from brokerwise.pipeline.ingest.sources import Source, Taken, columns_taken
-from brokerwise.pipeline.ingest.splits import split_sources
-from brokerwise.pipeline.ingest.trips_options import TripOptions, Window
-from brokerwise.pipeline.ingest.trips_regions import (
-    GPS,
-    Drive,
-    RegionTopics,
-    count_regions,
-    number_topics,
-    sample_names,
-    spread_interests,
-)
-from brokerwise.pipeline.ingest.trips_rows import EmitTrips
-from brokerwise.pipeline.ingest.trips_sources import find_trips, read_zones
-from brokerwise.pipeline.ingest.trips_survey import (
-    Survey,
-    busiest,
-    find_centre,
-    survey,
+from brokerwise.pipeline.ingest.sources import (
+    Source,
+    Taken,
+    columns_taken,
+    refuse_inside_input,
+    split_sources,
 )
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
-from brokerwise.pipeline.sharing import shared
-from brokerwise.storage.output import Output
+from brokerwise.pipeline.tasks import shared
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
-from brokerwise.storage.topics import TopicColumns
-from brokerwise.storage.workload import HEADER, WorkloadHeader, finish_header, prepare
+from brokerwise.storage.workload import (
+    HEADER,
+    TopicColumns,
+    WorkloadHeader,
+    finish_header,
+    prepare,
+)
 
 TRIPS_PER_RANGE = 200_000
 BYTES_PER_BUCKET = 4 << 20
-_PACKED = 4  # gzip and Parquet hold about so many times their size
 
 
 @dataclass(frozen=True)
@@ -92,10 +102,7 @@ class _Run:
 
     @property
     def tasks(self) -> int:
-        size = sum(
-            s.size * (_PACKED if s.gzipped or s.format == "parquet" else 1)
-            for s in self.sources
-        )
+        size = sum(source.unpacked_bytes for source in self.sources)
         return size // BYTES_PER_BUCKET + 1
 
 
@@ -113,11 +120,10 @@ def ingest_trips(
     come. The driver holds regions, never trips or positions. Interrupting it loses
     nothing but the work done.
     """
-    _refuse_inside_input(options, out)
+    refuse_inside_input(options.trips, out)
     sources = find_trips(options)
     zones = None if options.zones is None else read_zones(options.zones)
-    output = Output.begin(out.absolute(), HEADER, force=force)
-    try:
+    with new_output(out.absolute(), HEADER, force=force) as output:
         with session() as spark, ExitStack() as stack:
             run = _Run(spark, options, sources, output, str(out), progress)
             told = None
@@ -128,21 +134,7 @@ def ingest_trips(
             groups = split_sources(sources)
             found = _ingest(run, exchange_rows(run.context, groups, buckets, emit))
         output.commit(found.header.as_json())
-    except BaseException:
-        output.abort()
-        raise
     return found
-
-
-def _refuse_inside_input(options: TripOptions, out: Place) -> None:
-    target = out.local
-    for path in options.trips:
-        source = Place(path).local
-        if target and source and target.resolve().is_relative_to(source.resolve()):
-            raise InputError(
-                f"--out {out} is in {path}, which is read; nothing was written",
-                hint="Choose an --out beside the input.",
-            )
 
 
 def _ingest(run: _Run, exchange: Exchange) -> TripsIngested:

@@ -1,6 +1,6 @@
 """Blocks of a workload directory, as selection wants them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,12 +8,13 @@ import numpy as np
 from brokerwise.model.arrays import Int32s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.planners.provision.scan import needs_of
+from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place
-from brokerwise.storage.subscribers import lists_of, open_parquet
+from brokerwise.storage.tables import lists_of, open_parquet
 
 
 @dataclass(frozen=True, eq=False)
-class Wanting:
+class WantedBlock:
     """A block of subscribers: what they want, and how much of it they need."""
 
     first: int
@@ -31,7 +32,7 @@ class Source:
     own_thresholds: bool
     topics: int
 
-    def blocks(self, name: str) -> Iterator[Wanting]:
+    def blocks(self, name: str) -> Iterator[WantedBlock]:
         """The blocks of a part, one in memory at a time.
 
         Topics that the workload does not have are refused: they would be looked up
@@ -45,7 +46,7 @@ class Source:
                     f"expected 0 to {self.topics - 1:,}"
                 )
             needs = needs_of(own, self.threshold, len(offsets) - 1)
-            yield Wanting(first, offsets, topics, needs)
+            yield WantedBlock(first, offsets, topics, needs)
 
     def blocks_in(self, name: str) -> int:
         """How many blocks a part has."""
@@ -79,3 +80,17 @@ def has_thresholds(root: Place, parts: Sequence[str]) -> bool:
         return False
     with open_parquet(root / "subscribers" / parts[0]) as people:
         return "threshold" in people.schema_arrow.names
+
+
+def keep_parts(
+    output: Output, written: Iterable[Iterable[tuple[int, str, list[bytes]]]]
+) -> dict[str, list[bytes]]:
+    """Keep the parts of the placement that tasks wrote, given by number, name of the
+    attempt and digests of its blocks; returns the digests by the name of the part."""
+    parts = {}
+    for group in written:
+        for number, attempt, digests in group:
+            name = output.part(number)
+            output.keep(f"placement/{attempt}", f"placement/{name}")
+            parts[name] = digests
+    return parts

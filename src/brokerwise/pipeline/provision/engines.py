@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from brokerwise.auditing.case import Case
+from brokerwise.auditing.files import Case
 from brokerwise.auditing.findings import Audit
 from brokerwise.auditing.memory import audit_case
 from brokerwise.model.plan import Plan
 from brokerwise.planners.provision.draft import Draft
 from brokerwise.planners.provision.scan import MemoryScan
-from brokerwise.storage.output import Output
+from brokerwise.storage.output import Output, scratch_beside
 from brokerwise.storage.place import Place
 from brokerwise.storage.plan import PlanHeader, finish_plan_header, stage_plan
-from brokerwise.storage.scratch import scratch_beside
 from brokerwise.storage.workload import WorkloadHeader, read_header, read_workload
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class SparkEngine:
     def write(
         self, scan: "SparkScan", draft: Draft, output: Output
     ) -> tuple[Plan, PlanHeader]:
-        from brokerwise.pipeline.provision.placing import write_placement
+        from brokerwise.pipeline.provision.scan import write_placement
 
         parts = write_placement(scan, draft, output)
         plan = draft.plan(None)

@@ -5,13 +5,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from brokerwise.auditing.case import staged_case
+from brokerwise.auditing.files import staged_case
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
+from brokerwise.pipeline.plans import refuse_wrong
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.provision.engines import Engine
-from brokerwise.pipeline.refusal import refuse_wrong
 from brokerwise.planners.provision.portfolio import Options
 from brokerwise.planners.provision.scan import Scan
 from brokerwise.planners.provision.solve import Provisioning, Step, ladder

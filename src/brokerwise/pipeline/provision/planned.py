@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from brokerwise.model.fleet import Fleet
 from brokerwise.model.workload import Workload
-from brokerwise.pipeline.savable import SavablePlan, savable
+from brokerwise.pipeline.plans import SavablePlan, savable
 from brokerwise.storage.place import Place
 
 if TYPE_CHECKING:

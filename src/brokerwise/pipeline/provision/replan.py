@@ -8,37 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from brokerwise.auditing.case import staged_case
+from brokerwise.auditing.files import staged_case
 from brokerwise.kernels.keeping import Tally
 from brokerwise.kernels.placing import Cursor, Homes
 from brokerwise.kernels.selection import Rule
 from brokerwise.model.interests import Interests
 from brokerwise.model.plan import Plan
 from brokerwise.model.units import checked_count
+from brokerwise.pipeline.plans import refuse_wrong
 from brokerwise.pipeline.progress import Progress, Stopwatch
 from brokerwise.pipeline.provision.blocks import has_thresholds
 from brokerwise.pipeline.provision.engines import Engine
 from brokerwise.pipeline.provision.former import (
-    FormerPlan,
-    blocks_of,
-    open_former,
-)
-from brokerwise.pipeline.provision.job import Target
-from brokerwise.pipeline.provision.keeping import (
     Changes,
+    FormerPlan,
     Keeping,
     Own,
     Rules,
     Runs,
     Shared,
+    blocks_of,
     changes,
+    open_former,
     served,
     stayed,
     tallied,
     tallied_in_tasks,
     write_stayed,
 )
-from brokerwise.pipeline.refusal import refuse_wrong
+from brokerwise.pipeline.provision.job import Target
 from brokerwise.planners.provision.bound import paper_bound
 from brokerwise.planners.provision.choice import Choice
 from brokerwise.planners.provision.draft import Draft, Refusal

@@ -3,6 +3,11 @@
 A task is handed a group of consecutive parts and reads them with pyarrow, block by
 block, through the same kernels as in memory. What it counts by topic goes to a
 scratch file; no pair is moved, and the driver holds numbers by topic only.
+
+The last pass gives every selected pair its broker and writes it. What was selected is
+read back from scratch files. Pairs of whole topics need a look-up only; those of topics
+that are cut need their rank, for which each group begins after the counts of those
+before it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +25,7 @@ from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from brokerwise.kernels.ascent import ascend_block
+from brokerwise.kernels.placing import Cursor, Homes, place_block
 from brokerwise.kernels.selection import (
     Rule,
     Survey,
@@ -29,18 +35,23 @@ from brokerwise.kernels.selection import (
     survey_block,
 )
 from brokerwise.model.arrays import Int32s, Int64s
-from brokerwise.pipeline.attempts import attempt_name
 from brokerwise.pipeline.profile import read_rates
-from brokerwise.pipeline.provision.blocks import Source, Wanting, has_thresholds
-from brokerwise.pipeline.sharing import shared
-from brokerwise.pipeline.tasks import in_tasks, shares
+from brokerwise.pipeline.provision.blocks import (
+    Source,
+    WantedBlock,
+    has_thresholds,
+    keep_parts,
+)
+from brokerwise.pipeline.tasks import attempt_name, in_tasks, shared, shares
+from brokerwise.planners.provision.draft import Draft
+from brokerwise.storage.output import Output, Scratch
 from brokerwise.storage.place import Place
-from brokerwise.storage.scratch import Scratch
-from brokerwise.storage.subscribers import open_parquet, read_part
+from brokerwise.storage.plan import PlacementBlock, write_placement_part
+from brokerwise.storage.subscribers import read_part
+from brokerwise.storage.tables import open_parquet
 from brokerwise.storage.workload import WorkloadHeader, read_topics
 
 T = TypeVar("T")
-
 # Groups of parts to a share of the pairs: some are done sooner than others.
 GROUPS_A_SHARE = 2
 # Files of counts that one process adds up; more are first added by tasks.
@@ -56,7 +67,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountFile:
     """What a task has counted by topic: the rows of an array in a scratch file.
 
     `lists` is a file with what it has selected, if it has written that down.
@@ -92,7 +103,7 @@ class SparkScan:
         self.message_bytes = header.message_bytes
         self._stack = ExitStack()
         self._shared: list[tuple[object, Broadcast[Any]]] = []
-        self._counted: list[tuple[int, Rule, list[Counted], int]] = []
+        self._counted: list[tuple[int, Rule, list[CountFile], int]] = []
         self._ascent: list[str] = []
 
     def __enter__(self) -> "SparkScan":
@@ -121,7 +132,7 @@ class SparkScan:
         self._counted.append((topics.low, rule, files, 0))
         return self._added(files, 1, len(topics.rates))[0]
 
-    def counted(self, topics: Topics, rule: Rule) -> tuple[list[Counted], int]:
+    def counted(self, topics: Topics, rule: Rule) -> tuple[list[CountFile], int]:
         """What each group has counted by a rule, and the row that it has in files."""
         for low, known, files, row in self._counted:
             same = known is rule or known.name == rule.name == "exact"
@@ -187,7 +198,9 @@ class SparkScan:
         self._shared.append((value, broadcast))
         return broadcast
 
-    def _added(self, files: Sequence[Counted], rows: int, topics: int) -> list[Int64s]:
+    def _added(
+        self, files: Sequence[CountFile], rows: int, topics: int
+    ) -> list[Int64s]:
         """The sum of counts that tasks have left, by topic."""
         while len(files) > FAN_IN:
             bundles = [files[i : i + FAN_IN] for i in range(0, len(files), FAN_IN)]
@@ -217,7 +230,7 @@ def select_group(
     topics: Topics,
     rule: Rule,
     group: Group,
-    counted: Counted,
+    counted: CountFile,
 ) -> Iterator[tuple[int, Iterator[Selected]]]:
     """The number of each part of a group, and its blocks as a rule selects from them:
     read back if they were written down, else selected again.
@@ -261,7 +274,7 @@ def _read_lists(reader: pa.NativeFile, blocks: int) -> Iterator[Selected]:
 
 def _survey(
     source: Source, scratch: Scratch, topics: "Broadcast[Topics]", group: Group
-) -> tuple[Counted, Survey]:
+) -> tuple[CountFile, Survey]:
     survey = Survey.empty(len(topics.value.rates))
     for block in _blocks(source, group):
         survey_block(
@@ -279,7 +292,7 @@ def _count(
     topics: "Broadcast[Topics]",
     rule: "Broadcast[Rule]",
     group: Group,
-) -> Counted:
+) -> CountFile:
     """Count what a rule selects, and write it down: most likely it will be placed."""
     name = attempt_name(scratch.run, group.number, ".lists")
     counts = np.zeros(len(topics.value.rates), np.int64)
@@ -297,7 +310,7 @@ def _ascend(
     weights: "Broadcast[Weights]",
     before: dict[int, str],
     group: Group,
-) -> tuple[str, Counted, list[float]]:
+) -> tuple[str, CountFile, list[float]]:
     """A round of ascent; the shares of before are read as the blocks are."""
     name = attempt_name(scratch.run, group.number, ".shares")
     sums = np.zeros(len(topics.value.rates), np.int64)
@@ -338,32 +351,32 @@ def _state(
 
 
 def _select(
-    rule: Rule, topics: Topics, block: Wanting, counts: Int64s
+    rule: Rule, topics: Topics, block: WantedBlock, counts: Int64s
 ) -> tuple[Int64s, Int32s]:
     return select_block(
         rule, topics, block.first, block.offsets, block.topics, block.needs, counts
     )
 
 
-def _blocks(source: Source, group: Group) -> Iterator[Wanting]:
+def _blocks(source: Source, group: Group) -> Iterator[WantedBlock]:
     for _, name in group.parts:
         yield from source.blocks(name)
 
 
-def _left(scratch: Scratch, number: int, arrays: Int64s) -> Counted:
+def _left(scratch: Scratch, number: int, arrays: Int64s) -> CountFile:
     """Counts of a group, in half the space where they fit."""
     narrow = arrays.max(initial=0) < 2**31
     name = attempt_name(scratch.run, number, ".npy")
     scratch.write(name, arrays.astype(np.int32) if narrow else arrays)
-    return Counted(name)
+    return CountFile(name)
 
 
-def _add(scratch: Scratch, bundle: tuple[int, Sequence[Counted]]) -> Counted:
+def _add(scratch: Scratch, bundle: tuple[int, Sequence[CountFile]]) -> CountFile:
     number, files = bundle
     return _left(scratch, number, _sum(scratch, files))
 
 
-def _sum(scratch: Scratch, files: Sequence[Counted]) -> Int64s:
+def _sum(scratch: Scratch, files: Sequence[CountFile]) -> Int64s:
     total: Int64s = scratch.read(files[0].file).astype(np.int64)
     for counted in files[1:]:
         total += scratch.read(counted.file)
@@ -378,3 +391,76 @@ def _grouped(parts: Sequence[str], groups: int) -> list[Group]:
         Group(number, tuple(numbered[start:end]))
         for number, (start, end) in enumerate(pairwise(cuts))
     ]
+
+
+def write_placement(
+    scan: SparkScan, draft: Draft, output: Output
+) -> dict[str, list[bytes]]:
+    """Write the placement of a draft; the digests of each part's blocks, by name."""
+    assert draft.packing is not None
+    homes = Homes.of(draft.packing.placement, len(scan.rates))
+    (output.root / "placement").make()
+    files, row = scan.counted(draft.topics, draft.choice.rule)
+    task = partial(
+        _place,
+        scan.source,
+        scan.scratch,
+        scan.share(draft.topics),
+        scan.share(draft.choice.rule),
+        scan.share(homes),
+        files,
+        _pairs_before(scan, files, row, homes),
+        output.attempts("placement"),
+        output.run,
+    )
+    return keep_parts(output, scan.in_groups(task))
+
+
+def _pairs_before(
+    scan: SparkScan, files: Sequence[CountFile], row: int, homes: Homes
+) -> dict[int, Int64s]:
+    """For each group the pairs of cut topics that the groups before it have."""
+    if len(homes.cut) == 0:
+        return {group.number: np.zeros(0, np.int64) for group in scan.groups}
+    counts = in_tasks(
+        scan.context, partial(_cut_counts, scan.scratch, homes.cut, row), files
+    )
+    before = np.cumsum(counts, axis=0) - counts
+    return {g.number: before[i] for i, g in enumerate(scan.groups)}
+
+
+def _cut_counts(scratch: Scratch, cut: Int32s, row: int, counted: CountFile) -> Int64s:
+    counts: Int64s = scratch.read(counted.file)[row][cut].astype(np.int64)
+    return counts
+
+
+def _place(
+    source: Source,
+    scratch: Scratch,
+    topics: "Broadcast[Topics]",
+    rule: "Broadcast[Rule]",
+    homes: "Broadcast[Homes]",
+    counted: Sequence[CountFile],
+    before: dict[int, Int64s],
+    attempts: Place,
+    run: str,
+    group: Group,
+) -> list[tuple[int, str, list[bytes]]]:
+    """Write the parts of a group; each with its number, its file and its digests."""
+    cursor = Cursor.after(homes.value, before[group.number])
+    written = []
+    parts = select_group(
+        source, scratch, topics.value, rule.value, group, counted[group.number]
+    )
+    for number, blocks in parts:
+        name = attempt_name(run, number)
+        placed = _placed(homes.value, cursor, blocks)
+        written.append((number, name, write_placement_part(attempts, name, placed)))
+    return written
+
+
+def _placed(
+    homes: Homes, cursor: Cursor, blocks: Iterator[Selected]
+) -> Iterator[PlacementBlock]:
+    for first, offsets, topics in blocks:
+        yield PlacementBlock(first, offsets, topics, place_block(homes, cursor, topics))

@@ -11,38 +11,43 @@ from brokerwise.model.errors import InputError
 from brokerwise.model.network import Network
 from brokerwise.model.subchannels import Subchannels
 from brokerwise.pipeline.ingest.exchange import Exchange
-from brokerwise.pipeline.ingest.rejected import refuse_too_many, write_rejected
-from brokerwise.pipeline.ingest.rejects import Tally
+from brokerwise.pipeline.ingest.reasons import Tally
+from brokerwise.pipeline.ingest.rejects import refuse_too_many, write_rejected
 from brokerwise.pipeline.ingest.sources import Source
 from brokerwise.pipeline.ingest.topics import Dictionary
-from brokerwise.pipeline.network_inputs import Topology
+from brokerwise.pipeline.networks.topology import Topology
 from brokerwise.pipeline.progress import Progress
 from brokerwise.pipeline.session import Session
-from brokerwise.pipeline.sharing import shared
-from brokerwise.pipeline.summarize.counting import Counted, count_messages
-from brokerwise.pipeline.summarize.cutting import cut_space
-from brokerwise.pipeline.summarize.interests import Interests, find_interests
-from brokerwise.pipeline.summarize.messages import exchange_messages, find_messages
+from brokerwise.pipeline.summarize.interests import (
+    Interests,
+    Subscriptions,
+    attributes_of,
+    find_interests,
+    read_subscriptions,
+    within,
+)
+from brokerwise.pipeline.summarize.messages import (
+    MessageCount,
+    count_messages,
+    cut_space,
+    exchange_messages,
+    find_messages,
+)
 from brokerwise.pipeline.summarize.options import (
     Space,
     SummarizeOptions,
     check_attributes,
 )
-from brokerwise.pipeline.summarize.subscriptions import (
-    Subscriptions,
-    attributes_of,
-    read_subscriptions,
-    within,
-)
 from brokerwise.pipeline.summarize.traffic import HEADER as TRAFFIC_HEADER
 from brokerwise.pipeline.summarize.traffic import write_traffic
+from brokerwise.pipeline.tasks import shared
 from brokerwise.storage.network import HEADER, NetworkHeader, stage_network
-from brokerwise.storage.output import Output
+from brokerwise.storage.output import Output, new_output
 from brokerwise.storage.place import Place
 
 
 @dataclass(frozen=True)
-class Summarized:
+class SummarizeResult:
     """What was written, and what was counted on the way."""
 
     header: NetworkHeader
@@ -81,12 +86,12 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Staged:
+class _StagedNetwork:
     """A network that is complete but for its header."""
 
     header: NetworkHeader
     rejected: list[str]
-    counted: Counted
+    counted: MessageCount
     tally: Tally
 
 
@@ -99,7 +104,7 @@ def summarize(
     progress: Progress,
     force: bool = False,
     traffic: Place | None = None,
-) -> Summarized:
+) -> SummarizeResult:
     """Make the network `out`, and its traffic matrix, from a history of messages.
 
     The same messages give the same network, in whatever order and files they come.
@@ -108,17 +113,16 @@ def summarize(
     """
     _refuse_wrong_places(options, out, traffic)
     given = _input(options, topology)
-    with ExitStack() as aborted:
-        output = _begin(aborted, out, HEADER, force)
-        matrix = _begin(aborted, traffic, TRAFFIC_HEADER, force) if traffic else None
+    with ExitStack() as outputs:
+        output = _begin(outputs, out, HEADER, force)
+        matrix = _begin(outputs, traffic, TRAFFIC_HEADER, force) if traffic else None
         with session() as spark:
             run = _Run(spark, given, output, progress, str(out))
             staged = _summarize(run)
             pairs = _traffic(run, staged, matrix) if matrix else None
         files = {"rejected": staged.rejected}
         output.commit({**staged.header.as_json(), "files": files})
-        aborted.pop_all()
-    return Summarized(
+    return SummarizeResult(
         staged.header,
         staged.counted.messages,
         _rejected(staged.tally),
@@ -143,7 +147,7 @@ def _input(options: SummarizeOptions, topology: Topology) -> _Input:
     return _Input(options, topology, attributes, space, subscriptions, sources)
 
 
-def _traffic(run: _Run, staged: _Staged, matrix: Output) -> int:
+def _traffic(run: _Run, staged: _StagedNetwork, matrix: Output) -> int:
     """Write the traffic matrix; returns the number of its pairs."""
     with run.progress.stage("traffic"):
         found = write_traffic(run.spark, run.output.root, staged.header, matrix)
@@ -151,13 +155,11 @@ def _traffic(run: _Run, staged: _Staged, matrix: Output) -> int:
     return int(str(found["pairs"]))
 
 
-def _begin(aborted: ExitStack, place: Place, header: str, force: bool) -> Output:
-    output = Output.begin(place.absolute(), header, force=force)
-    aborted.callback(output.abort)
-    return output
+def _begin(outputs: ExitStack, place: Place, header: str, force: bool) -> Output:
+    return outputs.enter_context(new_output(place.absolute(), header, force=force))
 
 
-def _summarize(run: _Run) -> _Staged:
+def _summarize(run: _Run) -> _StagedNetwork:
     context, given = run.spark.sparkContext, run.given
     options, users = given.options, given.topology.users.names
     # To the end: Spark may have to read messages again if it loses a machine.
@@ -174,7 +176,7 @@ def _summarize(run: _Run) -> _Staged:
             )
             tally = exchange.tally()
             refuse_too_many(tally, given.sources, options.max_rejected, run.out)
-            period = _period(options, tally)
+            period = tally.period_seconds("messages", options.period_seconds)
         with run.progress.stage("cut"):
             subchannels, interests = _cut(given, exchange)
         with run.progress.stage("count"), shared(context, interests) as wanted:
@@ -187,14 +189,14 @@ def _summarize(run: _Run) -> _Staged:
                 figures=_figures(counted, tally),
             )
             rejected = _write_rejected(run, exchange, tally)
-    return _Staged(header, rejected, counted, tally)
+    return _StagedNetwork(header, rejected, counted, tally)
 
 
 def _network(
     topology: Topology,
     subchannels: Subchannels,
     interests: Interests,
-    counted: Counted,
+    counted: MessageCount,
     period: int,
 ) -> Network:
     return Network(
@@ -232,7 +234,7 @@ def _write_rejected(run: _Run, exchange: Exchange, tally: Tally) -> list[str]:
     return write_rejected(exchange, [], run.given.sources, run.output, 0)
 
 
-def _figures(counted: Counted, tally: Tally) -> dict[str, Any]:
+def _figures(counted: MessageCount, tally: Tally) -> dict[str, Any]:
     return {
         "messages": counted.messages,
         "rejected": _rejected(tally),
@@ -244,19 +246,6 @@ def _figures(counted: Counted, tally: Tally) -> dict[str, Any]:
 
 def _rejected(tally: Tally) -> int:
     return sum(count for count, _ in tally.reasons.values())
-
-
-def _period(options: SummarizeOptions, tally: Tally) -> int:
-    """The period as told, or the span of the messages in whole seconds."""
-    if tally.first_micros is None or tally.last_micros is None:
-        return options.period_seconds or 1
-    span = max(1, -((tally.first_micros - tally.last_micros) // 1_000_000))
-    if options.period_seconds is not None and options.period_seconds < span:
-        raise InputError(
-            f"--period: found {options.period_seconds:,} s, but the messages span "
-            f"{span:,} s; nothing was written"
-        )
-    return options.period_seconds or span
 
 
 def _made_from(options: SummarizeOptions) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 )
 
 from brokerwise.auditing.frames import read
-from brokerwise.pipeline.attempts import attempt_name
+from brokerwise.pipeline.tasks import attempt_name
 from brokerwise.storage.network import NetworkHeader
 from brokerwise.storage.output import Output
 from brokerwise.storage.place import Place

@@ -15,12 +15,17 @@ import numpy as np
 from brokerwise.model.errors import InputError
 from brokerwise.model.grid import Grid
 from brokerwise.pipeline.ingest.exchange import Buckets
-from brokerwise.pipeline.ingest.rejects import Tally
+from brokerwise.pipeline.ingest.options import TripOptions
+from brokerwise.pipeline.ingest.reasons import Tally
+from brokerwise.pipeline.ingest.records import (
+    EmitTrips,
+    Trips,
+    Zones,
+    find_trips,
+    read_zones,
+)
 from brokerwise.pipeline.ingest.rows import read_rows
-from brokerwise.pipeline.ingest.splits import split_sources
-from brokerwise.pipeline.ingest.trips_options import TripOptions
-from brokerwise.pipeline.ingest.trips_rows import EmitTrips, Trips
-from brokerwise.pipeline.ingest.trips_sources import Zones, find_trips, read_zones
+from brokerwise.pipeline.ingest.sources import split_sources
 
 REGION_CM = 50_000
 SIDE_CM = 6 * REGION_CM

@@ -21,8 +21,7 @@ from brokerwise.storage.colocation_plan import read_colocation_plan
 from brokerwise.storage.network import read_network
 from brokerwise.storage.overlay_plan import read_overlay_header, read_overlay_plan
 from brokerwise.storage.place import Place
-from brokerwise.storage.plan import KINDS, read_plan, read_plan_header
-from brokerwise.storage.plan_kind import plan_kind
+from brokerwise.storage.plan import KINDS, plan_kind, read_plan, read_plan_header
 from brokerwise.storage.workload import read_workload
 
 T = TypeVar("T")

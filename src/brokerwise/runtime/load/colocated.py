@@ -14,8 +14,7 @@ from brokerwise.runtime.load.measure import generate, trial_task
 from brokerwise.runtime.load.series import PlannedTopic, publishing, rows_of_logs
 from brokerwise.runtime.load.trials import Load, Trial
 from brokerwise.runtime.process.cpu_time import TICK_SECONDS, process_seconds
-from brokerwise.storage.latency_data import LOGS
-from brokerwise.storage.latency_logs import LogFacts, read_facts
+from brokerwise.storage.latency_data import LOGS, LogFacts, read_facts
 from brokerwise.storage.place import Place
 from brokerwise.storage.tables import read_columns
 

@@ -50,8 +50,13 @@ from brokerwise.runtime.protocol.frames import (
     encode,
 )
 from brokerwise.runtime.protocol.limits import ACK_EVERY, ACK_SECONDS
-from brokerwise.storage.latency_data import LOGS
-from brokerwise.storage.latency_logs import LATE_MS, LogFacts, LoggedTopic, write_log
+from brokerwise.storage.latency_data import (
+    LATE_MS,
+    LOGS,
+    LogFacts,
+    LoggedTopic,
+    write_log,
+)
 from brokerwise.storage.tables import table_of
 
 

@@ -35,12 +35,14 @@ from brokerwise.runtime.load.processes import started_workers
 from brokerwise.runtime.load.trials import Trial
 from brokerwise.runtime.protocol.tokens import Keys, Role
 from brokerwise.storage.latency_data import (
+    FOLDER,
     HEADER,
     LatencyHeader,
     latency_header,
+    log_name,
+    logged,
     rows_table,
 )
-from brokerwise.storage.latency_logs import FOLDER, log_name, logged
 from brokerwise.storage.place import Place
 from brokerwise.storage.tables import write_table
 

@@ -20,8 +20,14 @@ from brokerwise.model.latency import LatencyRows
 from brokerwise.runtime.load.measure import Cores, Countdown, Directory, Moment, measure
 from brokerwise.runtime.load.trials import LEAST_MESSAGES, ROOM_SECONDS, Load, Trial
 from brokerwise.storage.colocation_plan import StoredColocation
-from brokerwise.storage.latency_data import LOGS, LatencyHeader
-from brokerwise.storage.latency_logs import LogFacts, LoggedTopic, all_facts, read_facts
+from brokerwise.storage.latency_data import (
+    LOGS,
+    LatencyHeader,
+    LogFacts,
+    LoggedTopic,
+    all_facts,
+    read_facts,
+)
 from brokerwise.storage.place import Place
 from brokerwise.storage.tables import read_columns
 

@@ -8,7 +8,7 @@ import numpy as np
 from brokerwise.model.arrays import Float64s, Int64s
 from brokerwise.model.errors import InputError
 from brokerwise.runtime.protocol.limits import MAX_FRAME_BYTES
-from brokerwise.storage.latency_logs import LoggedTopic
+from brokerwise.storage.latency_data import LoggedTopic
 
 LEAST_MESSAGES = 10  # of a publisher, of which the first fifth does not count
 MOST_BYTES = MAX_FRAME_BYTES // 2

@@ -1,0 +1,1 @@
+"""Networks: from the files that people have, or made to try things on."""

@@ -1,1 +1,0 @@
-"""The shapes of published traces, as distributions to draw from."""
