@@ -1,1 +1,1 @@
-"""When a running fleet is rebalanced: events in, commands out."""
+"""When sessions move, live and simulated: events in, commands out; no I/O."""

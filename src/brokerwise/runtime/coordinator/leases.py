@@ -4,6 +4,8 @@ Decided here: when a lease is lost (`Leases.lapsed`, asked four times a second b
 `Coordinator.sweep`), what a broker is told when it registers (`register`), and what
 becomes of the routes, moves and sessions of one that has gone (`lose`). The time of
 the last heartbeat is in memory only; all else is stored, in the caller's transaction.
+The broker notices for itself: `broker/coordination.py`, and after it was frozen
+`broker/process.py`.
 """
 
 import logging

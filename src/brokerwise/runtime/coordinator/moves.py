@@ -1,11 +1,10 @@
 """Moves of sessions from one broker to another: their states, as they are stored, and
 how they are carried out.
 
-Decided here: what an answer makes of a move (`TRANSITIONS`), when a session counts as
-moved (`take_answer`), and which moves are carried out now (`MoveRunner.start`). A
-coordinator that starts again resumes there: moves that are not over are found in the
-stored state, each at its step. All calls with `sql` that change something belong into
-a transaction.
+A coordinator that starts again resumes them (`MoveRunner.start`): moves that are not
+over are found in the stored state, each at its step. Decided here, too: what an answer
+makes of a move (`TRANSITIONS`), and when a session counts as moved (`take_answer`). All
+calls with `sql` that change something belong into a transaction.
 """
 
 import asyncio

@@ -1,9 +1,10 @@
 """Sessions: which broker serves which user, as it is stored.
 
 Decided here: the broker of a session, when a user asks (`request_broker`), when its
-broker has gone (`relocate`), and when it is asked to leave (`broker_chooser`, for
-drains). The policies themselves are in `runtime/balancing/placement.py`. All calls
-belong into a transaction.
+broker has gone (`relocate`), and when it is drained (`drains.py`); all three choose
+with `broker_chooser`, unless the plan says where a session is at home. The policies
+themselves are in `runtime/balancing/placement.py`. A move that is done changes it too
+(`moves.take_answer`). All calls belong into a transaction.
 
 Without a plan a user has one session, which takes any topic. With one it has those
 that the plan gave it, each with its topics and its home, the broker that the plan

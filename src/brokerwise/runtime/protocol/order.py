@@ -1,7 +1,9 @@
 """The order of messages: which is next, which came before, which are missing.
 
 Identity is (topic, source, epoch, seq): seq counts 1, 2, 3 ... per topic, source and
-epoch; a source that starts again takes a higher epoch. A sequencer serves one topic.
+epoch; a source that starts again takes a higher epoch. A sequencer serves one topic:
+at a broker (`broker/router.py`), and at a subscriber, which hears several brokers while
+it moves (`client/inbox.py`).
 """
 
 from collections.abc import Iterable

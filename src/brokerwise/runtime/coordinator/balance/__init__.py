@@ -1,1 +1,1 @@
-"""The balance of a running fleet: loads, proposals, approval, moves."""
+"""The balancer around its core: loads asked for, proposals, approval, moves."""
