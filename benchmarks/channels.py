@@ -34,6 +34,7 @@ from itertools import count, cycle
 from pathlib import Path
 from statistics import median
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from benchmarks.channel_cases import (
@@ -107,7 +108,7 @@ def shared(bench: Bench, case: Case, size: int) -> Run:
 def changed(bench: Bench, case: Case, size: int) -> Run:
     """The same, but the runner takes the subscriptions for new ones each time. By a
     channel of its own, so that the other's subscriptions stay as they are."""
-    channel = replace(case.channel, name=f"{case.channel.name}_changed")
+    channel = msgspec.structs.replace(case.channel, name=f"{case.channel.name}_changed")
     same, changes = subscribed(case.wanted[:size]), count(1)
     return lambda: bench.run(channel, replace(same, mark=(size, -next(changes))))
 
