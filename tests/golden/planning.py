@@ -1,6 +1,7 @@
 """What commands of the planning half say and write, in a form that is the same on
 every machine: values and texts, not only keys."""
 
+import hashlib
 import json
 import os
 import re
@@ -15,7 +16,9 @@ from tests.report.reading import Reader
 
 Json = Any
 
+VERSION = version("brokerwise")
 DIGITS = 9  # of a float: further ones differ from machine to machine
+LONGEST = 8  # list that is shown whole, unless of objects
 # Keys of what differs from run to run, and of objects all of whose values do.
 UNSTEADY = {"seconds", "cores", "cpus", "machine", "java", "python", "spark", "started"}
 _SECONDS = re.compile(r"\b\d[\d,]*(\.\d+)? s\b")
@@ -29,7 +32,7 @@ def normal(value: Json, unsteady: bool = False) -> Json:
             for name, each in value.items()
         }
     if isinstance(value, list | tuple):
-        return [normal(each, unsteady) for each in value]
+        return _listed([normal(each, unsteady) for each in value])
     if unsteady and isinstance(value, int | float) and not isinstance(value, bool):
         return "<number>"
     if isinstance(value, float):
@@ -39,15 +42,28 @@ def normal(value: Json, unsteady: bool = False) -> Json:
     return value
 
 
+def _listed(values: list[Json]) -> Json:
+    """Long lists of numbers and names by what identifies them."""
+    if len(values) <= LONGEST or any(isinstance(each, dict) for each in values):
+        return values
+    return {"length": len(values), "first": values[:3], "sha256": _digest(values)}
+
+
+def _digest(values: Json) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
+
+
 def plain(text: str) -> str:
-    """A text without where and by which version it was made."""
+    """A text without where, by which version and in what time it was made."""
+    if text == VERSION:
+        return "VERSION"
     text = text.replace(os.getcwd(), "FOLDER")
-    return text.replace(f"brokerwise {version('brokerwise')}", "brokerwise VERSION")
+    text = text.replace(f"brokerwise {VERSION}", "brokerwise VERSION")
+    return _SECONDS.sub("N s", text)
 
 
 def lines(text: str) -> list[str]:
-    """Lines of what was printed, without how long things took."""
-    return [_SECONDS.sub("N s", plain(line)) for line in text.splitlines()]
+    return [plain(line) for line in text.splitlines()]
 
 
 def directory(path: str | Path) -> dict[str, Json]:
@@ -60,19 +76,12 @@ def _file(path: Path) -> Json:
     if path.name in {"result.json", "results.json"}:
         return "what --json prints"
     if path.suffix == ".json":
-        return versionless(normal(json.loads(path.read_text(encoding="utf-8"))))
+        return normal(json.loads(path.read_text(encoding="utf-8")))
     if path.suffix == ".parquet":
         table = pq.ParquetFile(path)
-        columns = [f"{field.name}: {field.type}" for field in table.schema_arrow]
-        return {"columns": columns, "rows": table.metadata.num_rows}
+        columns = ", ".join(f"{each.name} {each.type}" for each in table.schema_arrow)
+        return f"{table.metadata.num_rows} rows of {columns}"
     return "a file"
-
-
-def versionless(found: Json) -> Json:
-    """A result or header without the version that made it."""
-    if isinstance(found, dict) and "version" in found:
-        return {**found, "version": "VERSION"}
-    return found
 
 
 def page(path: str | Path) -> Json:
@@ -92,13 +101,17 @@ def shown(html: str) -> Json:
 
 
 def _plot(spec: Json) -> Json:
-    """Its values, without how they are drawn."""
-    if isinstance(spec, dict):
-        kept = {name: _plot(each) for name, each in spec.items() if name != "layout"}
-        if "layout" in spec:
-            kept["layout"] = sorted(spec["layout"])
-        return kept
-    return normal(spec)
+    """Its axes and series; of the values of a series, a digest."""
+    series = [
+        {
+            "name": each["name"],
+            "style": each["style"],
+            "points": len(each["x"]),
+            "values": _digest(normal([each["x"], each["y"], each["hover"]])),
+        }
+        for each in spec.get("series", [])
+    ]
+    return {**normal({**spec, "series": None}), "series": series}
 
 
 class Noted:
@@ -121,7 +134,7 @@ class Noted:
             self._kept(Path("p"), result)
         if report and Path("r.html").exists():
             kept = Reader(Path("r.html").read_text(encoding="utf-8")).data("result")
-            shown["report"] = page("r.html")
+            shown["report"] = page("r.html")["text"]
             shown["report holds"] = kept == result
             Path("r.html").unlink()
         self.note(words, note, shown)
@@ -148,7 +161,7 @@ class Noted:
         if not said.out:
             shown["err"] = lines(said.err)
         result = self._json(shown, said, said)
-        self.note(words, note, shown)
+        self.note(f"{words} --json", note, shown)
         return result
 
     def brief(self, words: str, *keys: str) -> None:
@@ -174,7 +187,7 @@ class Noted:
         assert said.code == plainly.code, said.err
         if not said.out:
             return None
-        shown["json"] = versionless(normal(said.json))
+        shown["json"] = normal(said.json)
         return said.json
 
     @staticmethod
