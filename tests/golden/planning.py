@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import textwrap
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,16 @@ VERSION = version("brokerwise")
 DIGITS = 9  # of a float: further ones differ from machine to machine
 LONGEST = 8  # list that is shown whole, unless of objects
 # Keys of what differs from run to run, and of objects all of whose values do.
-UNSTEADY = {"seconds", "cores", "cpus", "machine", "java", "python", "spark", "started"}
+UNSTEADY = {"seconds", "worst_seconds", "ms"}
 _SECONDS = re.compile(r"\b\d[\d,]*(\.\d+)? s\b")
 
 
 def normal(value: Json, unsteady: bool = False) -> Json:
     """Floats with nine digits; what differs from run to run without its value."""
     if isinstance(value, dict):
-        return {
-            name: normal(each, unsteady or name in UNSTEADY)
-            for name, each in value.items()
-        }
+        if value and unsteady:
+            return "<numbers>"  # stages that took no time may not be there at all
+        return {name: normal(each, name in UNSTEADY) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return _listed([normal(each, unsteady) for each in value])
     if unsteady and isinstance(value, int | float) and not isinstance(value, bool):
@@ -94,7 +94,7 @@ def shown(html: str) -> Json:
     words = [" ".join(each.split()) for each in read.shown]
     kept = read.data("result")
     return {
-        "text": [lines(each)[0] for each in words if each],
+        "text": textwrap.wrap(" | ".join(plain(each) for each in words if each), 78),
         "plots": [_plot(each) for each in read.data("plots")],
         "result": {"kind": kept["kind"], "keys": sorted(kept)},
     }
@@ -103,12 +103,7 @@ def shown(html: str) -> Json:
 def _plot(spec: Json) -> Json:
     """Its axes and series; of the values of a series, a digest."""
     series = [
-        {
-            "name": each["name"],
-            "style": each["style"],
-            "points": len(each["x"]),
-            "values": _digest(normal([each["x"], each["y"], each["hover"]])),
-        }
+        {"name": each["name"], "values": _digest(normal(each))}
         for each in spec.get("series", [])
     ]
     return {**normal({**spec, "series": None}), "series": series}

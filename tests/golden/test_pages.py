@@ -1,5 +1,6 @@
 """What the page of a plan is told, and what reports of every kind hold."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -35,7 +36,18 @@ def test_views(planning_folder: Any) -> None:
     compare("planning/views", found)
 
 
+def timed(value: Any, is_time: bool = False) -> Any:
+    """A result in which everything took a second: some samples are measured."""
+    if isinstance(value, Mapping):
+        return {
+            key: timed(each, is_time or key == "seconds") for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [timed(each, is_time) for each in value]
+    return 1.0 if is_time and isinstance(value, float) else value
+
+
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_reports(kind: str) -> None:
     name = kind.replace(", ", " ").replace(" ", "_")
-    compare(f"planning/report_{name}", shown(render(SAMPLES[kind]())))
+    compare(f"planning/report_{name}", shown(render(timed(SAMPLES[kind]()))))

@@ -20,7 +20,7 @@ _WRITTEN = (
     (r"\b(collections\.abc|typing)\.(?=\w)", ""),
     (r"(-> |: )'([^']*)'", r"\1\2"),
     (r"numpy\.ndarray\[[^\[\]]*\[[^\]]*\], numpy\.dtype\[([\w.]+)\]\]", r"\1 array"),
-    (r"<function [^>]*>+", "<function>"),
+    (r"<function \S+ at 0x[0-9a-f]+>", "<function>"),
 )
 
 
