@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.golden import commands, files_of, http_calls, openapi
+from tests.golden import commands, files_of, http_calls, inputs, openapi
 from tests.golden.conversation import Conversation
 from tests.golden.fleet import (
     Fleet,
@@ -143,3 +143,12 @@ def overlay(place: Path) -> dict[str, Any]:
     assert command(*words.split(), "--out", network).code == 0
     assert command("overlay", network, "--algorithm", "greedy", "--out", plan).code == 0
     return commands.overlay_commands(place / "overlaid", Path(plan))
+
+
+@pytest.fixture
+def planning_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a few files; texts are as wide as everywhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    inputs.write_files()
+    return tmp_path
