@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from tests.golden.fleet import Said, command
-from tests.report.reading import Reader
+from tests.show.reading import Reader
 
 Json = Any
 

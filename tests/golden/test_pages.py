@@ -7,11 +7,11 @@ import pytest
 from tests.golden.fleet import ask
 from tests.golden.golden import compare
 from tests.golden.planning import normal, shown
-from tests.report.samples import SAMPLES
-from tests.viewing.plans import TOKEN, make_plans, served
+from tests.show.plans import TOKEN, make_plans, served
+from tests.show.samples import EVERY_REPORT, SAMPLES
 
-from brokerwise.report.reports import render
-from brokerwise.viewing.opening import open_view
+from brokerwise.show.plan_page import open_view
+from brokerwise.show.reports import render
 
 FOUND = {
     "provision": ("world", "u1", "nothing", ""),
@@ -50,4 +50,6 @@ def timed(value: Any, is_time: bool = False) -> Any:
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_reports(kind: str) -> None:
     name = kind.replace(", ", " ").replace(" ", "_")
-    compare(f"planning/report_{name}", shown(render(timed(SAMPLES[kind]()))))
+    compare(
+        f"planning/report_{name}", shown(render(timed(SAMPLES[kind]()), EVERY_REPORT))
+    )

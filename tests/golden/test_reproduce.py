@@ -15,13 +15,13 @@ from tests.golden.fleet import command
 from tests.golden.golden import compare
 from tests.golden.planning import lines, normal
 
-from brokerwise.experiments import (
+from brokerwise.reproduce import (
     balance_settings,
     colocate_settings,
     fill_settings,
+    overlay,
     overlay_settings,
-    overlay_times,
-    running,
+    runner,
 )
 
 _NUMBER = re.compile(r"-?\d[\d.,]*")  # some are times; all others are in the JSON
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("planning_folder", "one_process")
 
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "cores", lambda: 1)
+    monkeypatch.setattr(runner, "cores", lambda: 1)
 
 
 def reproduced(words: str) -> dict[str, Any]:
@@ -62,8 +62,8 @@ def test_fill(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_overlay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlay_settings, "QUICK_SIZES", (60,))
-    timing = overlay_times.Timing(users=60, repeats=1, local_repeats=1)
-    monkeypatch.setattr(overlay_times, "QUICK", timing)
+    timing = overlay.Timing(users=60, repeats=1, local_repeats=1)
+    monkeypatch.setattr(overlay, "QUICK_TIMES", timing)
     words = "reproduce overlay --quick --samples 1"
     compare("planning/reproduce_overlay", reproduced(words))
 

@@ -15,17 +15,20 @@ class Reader(HTMLParser):
         self.scripts: list[tuple[str | None, str]] = []
         self.style = ""
         self._open = ""
+        self._is_hidden = False  # hidden elements hold text only
         self.feed(html)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
         self._open = tag
+        self._is_hidden = "hidden" in dict(attrs)
         if tag == "script":
             self.scripts.append((dict(attrs).get("id"), ""))
 
     def handle_endtag(self, tag: str) -> None:
         self._open = ""
+        self._is_hidden = False
 
     def handle_data(self, data: str) -> None:
         if self._open == "script":
@@ -33,7 +36,7 @@ class Reader(HTMLParser):
             self.scripts[-1] = (name, text + data)
         elif self._open == "style":
             self.style += data
-        else:
+        elif not self._is_hidden:
             self.shown.append(data)
 
     @property

@@ -140,7 +140,8 @@ def skew() -> Result:
 
 
 def decision() -> Result:
-    return {"kind": "moves decision", **to_builtins(PLAN), **RUN}
+    more = {"begins": False, "paused": False, "moves": []}
+    return {"kind": "moves decision", **to_builtins(PLAN), **more, **RUN}
 
 
 def moves() -> Result:
