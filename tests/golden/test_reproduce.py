@@ -24,7 +24,8 @@ from brokerwise.reproduce import (
     runner,
 )
 
-_NUMBER = re.compile(r"-?\d[\d.,]*")  # some are times; all others are in the JSON
+# Some are times; all others are in the JSON.
+_NUMBER = re.compile(r"-?\d[\d.,]*( \u00d7 10\u207b?[⁰¹²³⁴-⁹]+)?")
 
 pytestmark = pytest.mark.usefixtures("planning_folder", "one_process")
 
