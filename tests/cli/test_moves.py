@@ -101,7 +101,7 @@ def _leave_alone(capsys: Captured) -> None:
     assert (told["mode"], told["options"]["hot"]) == ("automatic", 0.5)
 
     def thinks() -> bool:
-        return "above the mean" in str(answer("moves", capsys)["mind"])
+        return "above the mean" in str(answer("moves", capsys)["balancer_status"])
 
     wait_until(thinks, 20)
     assert answer("moves --manual", capsys)["mode"] == "manual"

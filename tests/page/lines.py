@@ -65,7 +65,7 @@ def tick(
         "moves": {"done": 24},
         "moved": [],
         "last_move": START + 790,
-        "mind": "manual: decides only when asked",
+        "balancer_status": "manual: decides only when asked",
         "mode": "manual",
         "paused": False,
         **changed,

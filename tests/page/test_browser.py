@@ -234,7 +234,9 @@ def test_who_decides_is_changed_and_by_what_is_kept(
     coordinator.answers |= {"balance": {"options": options}, "balance/mode": {}}
     coordinator.answers["balance/pause"] = {}
     page = show(opened, coordinator, lines.hello(3), lines.tick(3, 900))
-    expect(page.locator("#mind")).to_have_text("Manual: decides only when asked.")
+    expect(page.locator("#balancer-status")).to_have_text(
+        "Manual: decides only when asked."
+    )
     page.get_by_text("automatic", exact=True).click()
     page.locator("#pause").click()
     wait_until(lambda: len(coordinator.posted) == 2, 10)

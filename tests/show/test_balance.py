@@ -42,7 +42,7 @@ def result_of(**changed: Any) -> dict[str, Any]:
         "spread": 1.5,
         "topics": 4,
         "pairs": 7,
-        "mind": "balanced: <b>",
+        "balancer_status": "balanced: <b>",
         "without": {"cov": 1.0, "max_load": 6e6, "max_load_end": 6e6, "cov_end": 1.0},
         "world": "a small one",
         "options": {"alpha": 0.1, "beta": "0", "max_moves": None},

@@ -95,7 +95,7 @@ def balance_text(
     balance: "Balance", decisions: Sequence["Decision"], dry_run: str
 ) -> str:
     """What the balancer is at; what each broker carries; what was decided last."""
-    lines = [f"Balancer: {balance.mind}."]
+    lines = [f"Balancer: {balance.balancer_status}."]
     if balance.max_load is None:
         lines.append(f"loads are not known: {balance.problem}")
     else:

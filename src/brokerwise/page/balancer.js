@@ -20,7 +20,7 @@ export function balancerView(showTab) {
 
   return whenChanged((state) => [state.tick, state.connection.state], (tick, connection) => {
     if (!tick) return;
-    setText(byId("mind"), `${sentence(tick.mind)}.`);
+    setText(byId("balancer-status"), `${sentence(tick.balancer_status)}.`);
     showMode(tick);
     if (connection === "live") list.follow(tick);
   });
@@ -45,7 +45,7 @@ function planning(place, changes, attempt, showTab) {
   const plan = async () => {
     showTab();
     try {
-      const wanted = wishes(part.mostMoves);
+      const wanted = options(part.mostMoves);
       part.clear("Computing what would be best \u2026");
       part.show(await call("balance/plan", wanted));
     } catch (error) {
@@ -87,7 +87,7 @@ function deciding(attempt) {
   };
 }
 
-function wishes(mostMoves) {
+function options(mostMoves) {
   return mostMoves === null ? {} : { max_moves: mostMoves };
 }
 

@@ -14,7 +14,7 @@ export function decisionsList(place, heard) {
   const empty = make("p", { class: "empty" }, "No decision yet. A dry run, or the automatic mode, makes one.");
   place.append(make("h3", {}, "Decisions"), empty, list);
   let last = 0;
-  let mind = null;
+  let status = null;
 
   const refresh = async () => {
     try {
@@ -28,12 +28,12 @@ export function decisionsList(place, heard) {
   };
   return {
     refresh,
-    /** When the balancer changes its mind, and now and then, if anybody can see it. */
+    /** When the state of the balancer changes, and now and then, if anybody can see it. */
     follow(tick) {
-      const isDue = tick.at - last >= EVERY_SECONDS || tick.mind !== mind;
+      const isDue = tick.at - last >= EVERY_SECONDS || tick.balancer_status !== status;
       if (!isDue || (last && place.offsetParent === null)) return;
       last = tick.at;
-      mind = tick.mind;
+      status = tick.balancer_status;
       refresh();
     },
   };

@@ -64,8 +64,8 @@ def moves(result: Result) -> str:
 def limits(result: Result) -> Iterator[str]:
     """What keeps loads from being lower, and why nobody moves now."""
     yield bound(result)
-    if result["mind"]:
-        yield f"balancer at the end: {result['mind']}"
+    if result["balancer_status"]:
+        yield f"balancer at the end: {result['balancer_status']}"
 
 
 def bound(result: Result) -> str:

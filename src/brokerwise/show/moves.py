@@ -65,7 +65,7 @@ def _facts(result: Result, carried_out: Decided) -> Iterator[Fact]:
     sessions = sum(broker["sessions"] for broker in result["brokers"])
     yield Fact("Brokers", f"{len(result['brokers']):,}", f"{sessions:,} sessions")
     paused = ", paused" if result["paused"] else ""
-    yield Fact("Balancer", f"{result['mode']}{paused}", result["mind"])
+    yield Fact("Balancer", f"{result['mode']}{paused}", result["balancer_status"])
     done = sum(map(_moves_done, carried_out))
     under_way = f"{result['moves_under_way']:,} under way"
     yield Fact("Moves made", f"{done:,}", under_way)

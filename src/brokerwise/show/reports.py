@@ -10,6 +10,7 @@ from typing import Any
 
 from brokerwise.model.errors import InputError
 from brokerwise.model.plan import WITHOUT_PLAN
+from brokerwise.model.renames import with_new_names
 from brokerwise.show import (
     balance,
     colocate,
@@ -78,7 +79,8 @@ def result_in(content: bytes, name: str) -> dict[str, Any]:
     if not isinstance(result, dict):
         what = type(result).__name__
         raise InputError(f"{name}: found a {what}, expected a JSON object")
-    return result
+    found_result: dict[str, Any] = with_new_names(result)
+    return found_result
 
 
 def _refuse_constant(name: str) -> None:

@@ -131,8 +131,8 @@ class FleetCalls:
         """The fleet at a glance."""
         sql, balancing = self._coordinator.sql, self._coordinator.balancing
         mode, words = balancing.mode, balancing.status
-        mind = answers.balancer_status(sql, mode, words, balancing.now())
-        return status.fleet_status(sql, self._coordinator.reports, mind)
+        doing = answers.balancer_status(sql, mode, words, balancing.now())
+        return status.fleet_status(sql, self._coordinator.reports, doing)
 
     async def subchannels(self) -> fleet.Subchannels:
         """How an overlay's content is cut into sub-channels: that of the k-th cell is
@@ -191,8 +191,8 @@ class BalanceCalls:
         except RefusalError as refusal:
             problem = refusal.message
         mode, words = balancing.mode, balancing.status
-        mind = answers.balancer_status(self._sql, mode, words, balancing.now())
-        return answers.balance(self._sql, mode, mind, picture, problem)
+        doing = answers.balancer_status(self._sql, mode, words, balancing.now())
+        return answers.balance(self._sql, mode, doing, picture, problem)
 
     async def plan(self, body: balance.BalanceOptions) -> balance.Decision:
         """What would be done about the balance of the fleet, and what that would give.

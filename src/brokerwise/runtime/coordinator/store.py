@@ -115,7 +115,7 @@ CREATE TABLE decisions (
     automatic INTEGER NOT NULL,           -- whether nobody asked for it
     policy TEXT NOT NULL,
     reason TEXT NOT NULL,
-    proposal TEXT,                        -- JSON, NULL if it is a change of mind only
+    proposal TEXT,                        -- JSON, NULL if nothing is to be moved
     begun REAL,
     ended REAL,
     outcome TEXT NOT NULL DEFAULT ''

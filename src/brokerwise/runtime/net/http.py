@@ -18,6 +18,7 @@ import h11
 import msgspec
 
 from brokerwise.model.errors import InputError
+from brokerwise.model.renames import with_new_names
 from brokerwise.runtime.net.errors import (
     RefusedError,
     UnreachableError,
@@ -138,9 +139,20 @@ def read_answer(answer: HttpAnswer, kind: type[T], url: str) -> T:
     if answer.status >= 400:
         raise RefusedError(answer.status, _error_in(answer.body), url)
     try:
-        return msgspec.json.decode(answer.body, type=kind)
+        return _decoded(answer.body, kind)
     except (msgspec.DecodeError, UnicodeError) as cause:
         raise UnreadableAnswerError(url, f"cannot read the answer: {cause}") from cause
+
+
+def _decoded(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError:
+        content = msgspec.json.decode(body)
+        renamed = with_new_names(content)
+        if renamed == content:
+            raise
+        return msgspec.convert(renamed, kind)
 
 
 class _Server(NamedTuple):

@@ -71,12 +71,12 @@ class BrokerLoad(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """`mind` is what the balancer is at, in words. Loads are as they were `measured`;
-    if they cannot be had, `problem` says why."""
+    """`balancer_status` is what the balancer is doing, in words. Loads are as they were
+    `measured`; if they cannot be had, `problem` says why."""
 
     mode: Literal["manual", "automatic"]
     paused: bool
-    mind: str
+    balancer_status: str
     moves_under_way: int
     brokers: tuple[BrokerLoad, ...] = ()
     measured: float | None = None

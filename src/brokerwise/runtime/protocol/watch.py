@@ -64,8 +64,8 @@ class BrokerRow(BrokerView, frozen=True, kw_only=True):
 
 
 class TickLine(msgspec.Struct, frozen=True, tag_field="kind", tag="tick"):
-    """`mind` is the state of the balancer in a line; `moved` are the moves that have
-    changed since the last tick, `moves` counts all by state."""
+    """`balancer_status` is what the balancer is doing, in a line; `moved` are the moves
+    that have changed since the last tick, `moves` counts all by state."""
 
     at: float
     brokers: list[BrokerRow]
@@ -78,7 +78,7 @@ class TickLine(msgspec.Struct, frozen=True, tag_field="kind", tag="tick"):
     p90_ms: float | None
     moved: list[MoveStatus]
     last_move: float | None
-    mind: str
+    balancer_status: str
     mode: str
     paused: bool
     moves: dict[str, int]

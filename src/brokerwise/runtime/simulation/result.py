@@ -119,7 +119,7 @@ def figures(run: SimulationResult) -> dict[str, Any]:
         "bound": _rounded(run, run.bound),
         "gap": run.gap,
         "load": _rounded(run, int(run.loads[-1].sum())),
-        "mind": run.status,
+        "balancer_status": run.status,
         **_sizes(run),
     }
 

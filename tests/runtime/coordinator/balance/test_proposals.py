@@ -41,7 +41,7 @@ STORED_PROPOSAL = (
 DIGEST = "53794eb6f3ab950714e7397aad9ff6725cdf260ea4c3c3495ae651ab1a9b90dc"
 MODE = BalanceMode(True, False, AutomaticOptions(beta=2.0, capacity=5.0))
 STORED_MODE = (
-    '{"automatic":true,"paused":false,"wishes":{"policy":"planned","alpha":0.1,'
+    '{"automatic":true,"paused":false,"options":{"policy":"planned","alpha":0.1,'
     '"beta":2.0,"gamma":0.5,"theta":0.0,"max_moves":null,"max_bytes":null,"hot":null,'
     '"capacity":5.0,"broker_hour":null,"every_seconds":10.0,"window_seconds":300.0,'
     '"confirm":2,"hourly_moves":null}}'
@@ -65,6 +65,13 @@ def test_the_mode_is_stored_as_ever(states: States) -> None:
     assert read_mode(sql) == BalanceMode()
     write_mode(sql, MODE)
     assert setting(sql, "balance") == STORED_MODE
+    assert read_mode(sql) == MODE
+
+
+def test_a_mode_that_the_version_before_stored_is_read(states: States) -> None:
+    sql = states(plain_seed(1))
+    old = STORED_MODE.replace('"options":', '"wishes":')
+    sql.execute("UPDATE settings SET value = ? WHERE name = 'balance'", (old,))
     assert read_mode(sql) == MODE
 
 

@@ -149,7 +149,9 @@ async def test_paused_moves_wait_until_they_are_resumed_also_over_a_restart(
             assert {m["state"] for m in waiting} == {"requested"}
         async with running(tmp_path) as second:
             fleet = Fleet(second, [b0, b1])
-            assert "paused: 3 moves" in (await second.done("/balance"))["mind"]
+            assert (
+                "paused: 3 moves" in (await second.done("/balance"))["balancer_status"]
+            )
             assert len(b0.orders) == 2
             await second.done("/balance/resume", {})
             assert (await fleet.over(found["number"]))["state"] == "done"
@@ -176,7 +178,7 @@ async def test_the_automatic_mode_moves_sessions_by_itself_and_then_is_content(
 
         async def content() -> bool:
             found = await fleet.running.done("/balance")
-            return "automatic: balanced" in str(found["mind"])
+            return "automatic: balanced" in str(found["balancer_status"])
 
         while not await content():
             await asyncio.sleep(0.05)
@@ -319,7 +321,10 @@ async def test_a_fleet_that_is_too_small_grows_when_that_is_approved(
         status, answer = await fleet.approve(found["digest"])
         assert (status, answer["state"]) == (200, "starting")
         assert await wanted(fleet) == ["b2"]
-        assert "waiting for b2" in (await fleet.running.done("/balance"))["mind"]
+        assert (
+            "waiting for b2"
+            in (await fleet.running.done("/balance"))["balancer_status"]
+        )
         assert fleet.counts() == [6, 0]
         async with (
             broker("b2", fleet.running) as b2,
@@ -397,8 +402,8 @@ async def test_the_automatic_mode_proposes_a_size_but_does_not_take_it(
         (found,) = await proposals()
         assert found["automatic"]
         assert found["proposal"]["added"] == ["b2"]
-        mind = (await fleet.running.done("/balance"))["mind"]
-        assert mind == f"waiting for approval of {found['digest'][:12]}"
+        doing = (await fleet.running.done("/balance"))["balancer_status"]
+        assert doing == f"waiting for approval of {found['digest'][:12]}"
         assert await wanted(fleet) == []
         assert fleet.counts() == [6, 0]
         assert (await fleet.approve(found["digest"]))[0] == 200

@@ -81,7 +81,7 @@ TICK = TickLine(
     p90_ms=None,
     moved=[MOVE],
     last_move=8.5,
-    mind="manual: decides only when asked",
+    balancer_status="manual: decides only when asked",
     mode="manual",
     paused=False,
     moves={"done": 1},
@@ -118,9 +118,9 @@ DATASET = DatasetRow("reports", "append", 70, 80, 40.0, 3, "")
             '0,"delivered":200,"topics":8}],"sessions":7,"messages_per_second":'
             '1.5,"deliveries_per_second":2.0,"max_load":3.0,"mean_load":2.0,"co'
             'v":0.5,"p90_ms":null,"moved":[{"id":3,"user":"ann","from":"b0","to'
-            '":"b1","state":"done","reason":""}],"last_move":8.5,"mind":"manual'
-            ": decides only when "
-            'asked","mode":"manual","paused":false,"moves":{"done":1}}',
+            '":"b1","state":"done","reason":""}],"last_move":8.5,"balancer_'
+            'status":"manual: decides only when asked","mode":"manual","paused"'
+            ':false,"moves":{"done":1}}',
         ),
         (
             TopicsLine(9.0, 3, 2, 1, [TOPIC]),

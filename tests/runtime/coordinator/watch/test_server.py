@@ -82,7 +82,7 @@ async def test_a_tick_has_the_brokers_and_what_an_operator_asks_first(
             assert (tick["moved"], tick["last_move"]) == ([], None)
             assert set(tick["moves"].values()) == {0}
             assert (tick["mode"], tick["paused"]) == ("manual", False)
-            assert tick["mind"] == (await fleet.done("/status"))["balancer"]
+            assert tick["balancer_status"] == (await fleet.done("/status"))["balancer"]
             await seen.next("topics")
 
 

@@ -66,7 +66,7 @@ def balance(
     found = Balance(
         mode=mode.name,
         paused=mode.paused,
-        mind=status,
+        balancer_status=status,
         options=mode.options,
         moves_under_way=count_unfinished(sql),
         problem=problem,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from brokerwise.model.renames import with_new_names
 from brokerwise.planners.balance.problem import Options, PolicyOptions
 from brokerwise.runtime.balancing.balancer import BalancerSettings
 from brokerwise.runtime.coordinator.store import setting
@@ -43,7 +44,7 @@ def sizing_of(options: BalanceOptions) -> "Sizing | None":
     return Sizing(round(options.capacity * PERIOD_SECONDS))
 
 
-class BalanceMode(msgspec.Struct, frozen=True, rename={"options": "wishes"}):
+class BalanceMode(msgspec.Struct, frozen=True):
     """Whether the balancer decides by itself, and by which options; while it is
     `paused`, moves that have not begun wait. Stored, so that a restart changes
     nothing."""
@@ -58,7 +59,8 @@ class BalanceMode(msgspec.Struct, frozen=True, rename={"options": "wishes"}):
 
 
 def read_mode(sql: Sql) -> BalanceMode:
-    return msgspec.json.decode(setting(sql, "balance"), type=BalanceMode)
+    stored = msgspec.json.decode(setting(sql, "balance"))
+    return msgspec.convert(with_new_names(stored), BalanceMode)
 
 
 def write_mode(sql: Sql, mode: BalanceMode) -> None:

@@ -257,7 +257,9 @@ class WatchServer:
             p90_ms=self._poller.board.worst_p90(),
             moved=[move_status(move) for move in self._moves.take()],
             last_move=memory.last_move,
-            mind=balancer_status(self._sql, mode, balancing.status, balancing.now()),
+            balancer_status=balancer_status(
+                self._sql, mode, balancing.status, balancing.now()
+            ),
             mode=mode.name,
             paused=mode.paused,
             moves=count_moves(self._sql),
