@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from tests.golden.planning import directory
 
 import brokerwise
 
@@ -55,8 +52,3 @@ def three_apart(name: str) -> None:
 
 def uniform() -> brokerwise.Workload:
     return brokerwise.uniform(topics=20, subscribers=30, each=4, rates="8-19", seed=3)
-
-
-def headers(name: str) -> dict[str, Any]:
-    """The whole directory."""
-    return directory(name)

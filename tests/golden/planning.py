@@ -135,18 +135,18 @@ class Noted:
         self.note(words, note, shown)
         return result
 
-    def __call__(self, words: str, *, note: str = "", progress: bool = True) -> Json:
+    def __call__(self, words: str, *, note: str = "") -> Json:
         """Any other command: for its words, then for its JSON."""
         said = command(*words.split())
-        shown = self._texts(said, progress)
+        shown = self._texts(said)
         result = self._json(shown, said, command(*words.split(), "--json"))
         self.note(words, note, shown)
         return result
 
-    def text(self, words: str, *, note: str = "", progress: bool = True) -> Said:
+    def text(self, words: str, *, note: str = "") -> Said:
         """Only for its words."""
         said = command(*words.split())
-        self.note(words, note, self._texts(said, progress))
+        self.note(words, note, self._texts(said))
         return said
 
     def json(self, words: str, *, note: str = "") -> Json:
@@ -171,11 +171,9 @@ class Noted:
         self.found[name] = shown
 
     @staticmethod
-    def _texts(said: Said, progress: bool = True) -> dict[str, Json]:
-        shown: dict[str, Json] = {"exit code": said.code, "out": lines(said.out)}
-        if progress or said.code:
-            shown["err"] = lines(said.err)
-        return shown
+    def _texts(said: Said) -> dict[str, Json]:
+        texts = {"out": lines(said.out), "err": lines(said.err)}
+        return {"exit code": said.code, **texts}
 
     @staticmethod
     def _json(shown: dict[str, Json], plainly: Said, said: Said) -> Json:

@@ -80,7 +80,7 @@ SHARED = {
     "a figure is changed": _figure("brokers", 1),
     "an objective is changed": _claims("objective", 1),
     "k is lowered": _claims("k", 1),
-    "a topic is moved": _first("assignment", "broker", 1),
+    "a topic is moved": _first("assignment", "broker", 0),
     "a prediction is changed": _first("assignment", "predicted_p90_ms", 1.0),
     "the header is gone": PLACED["the header is gone"],
 }

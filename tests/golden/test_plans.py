@@ -6,7 +6,7 @@ import pytest
 from tests.colocation import save_model, save_observed, save_topics, some_topics
 from tests.golden import inputs
 from tests.golden.golden import compare
-from tests.golden.planning import Noted
+from tests.golden.planning import Noted, directory
 
 import brokerwise
 
@@ -120,7 +120,7 @@ def test_overlay() -> None:
     noted = Noted()
     size = "--users 12 --brokers 3 --subchannels 6 --width 0.3 --seed 4"
     noted(f"generate network {size} --out n --force")
-    noted.note("generate network", "its directory", inputs.headers("n"))
+    noted.note("generate network", "its directory", directory("n"))
     noted(f"generate network {size} --costs independent --known 2 --out n2 --force")
     noted.plan("overlay n", report=True)
     steiners = ("steiner", "steiner_literal")

@@ -107,7 +107,7 @@ def test_ingest_and_profile_in_python() -> None:
 def test_generate_profile_and_summarize() -> None:
     noted = Noted()
     noted.text("generate spotify --scale 0.00001 --seed 1 --out s --force")
-    noted.json("generate twitter --scale 0.000001 --seed 1 --out t --force")
+    noted.json("generate twitter --scale 0.00001 --seed 1 --out t --force")
     noted.note("generate spotify", "its directory", directory("s"))
     uniform = "--topics 6 --subscribers 9 --each 2 --rates 8-19"
     noted(f"generate uniform {uniform} --out u --force")
