@@ -31,7 +31,7 @@ from tests.runtime.coordinator.watchers import watcher
 from tests.runtime.net.ends import Recorder, serving
 
 from brokerwise.model.errors import BrokerwiseError
-from brokerwise.runtime.coordinator.process import DataClusterClient
+from brokerwise.runtime.coordinator.process import DataClusterReader
 from brokerwise.runtime.coordinator.store import STATE_FILE, seed_store
 from brokerwise.runtime.net.http import HttpAnswer, HttpClient, HttpRequest, request
 from brokerwise.runtime.process.launch import SEED_FILE, Launch, Ready
@@ -136,7 +136,7 @@ class DataAnswers(Recorder):
 async def test_what_the_data_cluster_refuses_is_said_in_a_line() -> None:
     answers = DataAnswers()
     async with serving(answers) as server:
-        cluster = DataClusterClient(
+        cluster = DataClusterReader(
             HttpClient(), f"http://127.0.0.1:{server.port}/", "a token", ""
         )
         assert await cluster.datasets() == ()

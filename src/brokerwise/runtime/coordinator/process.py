@@ -98,7 +98,7 @@ async def _serve(launch: Launch, store: Store, http: HttpClient) -> None:
         return
 
 
-class DataClusterClient:
+class DataClusterReader:
     """Asks the data cluster about its datasets and channels, as an operator."""
 
     def __init__(self, http: HttpClient, url: str, token: str, authority: str) -> None:
@@ -131,9 +131,9 @@ class DataClusterClient:
             raise BrokerwiseError(refused.text.split("\n")[0]) from refused
 
 
-def _data_cluster(launch: Launch, http: HttpClient) -> DataClusterClient | None:
+def _data_cluster(launch: Launch, http: HttpClient) -> DataClusterReader | None:
     """The data cluster to ask about datasets and channels, if there is one."""
     if not launch.data_cluster:
         return None
     token = launch.signing().token(Role.OPERATOR, launch.name)
-    return DataClusterClient(http, launch.data_cluster, token, launch.authority)
+    return DataClusterReader(http, launch.data_cluster, token, launch.authority)
