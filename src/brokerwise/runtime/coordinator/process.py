@@ -82,8 +82,8 @@ async def _serve(launch: Launch, store: Store, http: HttpClient) -> None:
     )
     admit = make_service(coordinator).admit
     server = await serve_http(admit, host=launch.host, port=launch.port, ssl=tls)
+    stop = stop_requested()  # before anyone knows that there is something to stop
     announce(launch.name, url_of(launch.host, server.port, secure=tls is not None))
-    stop = stop_requested()
     chores = asyncio.create_task(coordinator.run())
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait({chores, stopped}, return_when=asyncio.FIRST_COMPLETED)

@@ -102,8 +102,8 @@ async def run(launch: Launch, store: DataStore) -> None:
         cluster = DataCluster(store, fleet, notifier, spark, master=master)
         admit = make_service(cluster, launch.signing()).admit
         server = await serve_http(admit, host=launch.host, port=launch.port, ssl=tls)
+        stop = stop_requested()  # before anyone knows that there is something to stop
         announce(launch.name, url_of(launch.host, server.port, secure=tls is not None))
-        stop = stop_requested()
         works = asyncio.create_task(cluster.run())
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({works, stopped}, return_when=asyncio.FIRST_COMPLETED)
